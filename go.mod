@@ -1,0 +1,3 @@
+module github.com/peakgate/peakgate
+
+go 1.25.0
