@@ -1,0 +1,166 @@
+package compare
+
+import "github.com/peakgate/peakgate/measure"
+
+// Schema names the JSON of a Result.
+const Schema = "peakgate.result/1"
+
+// Verdict is the outcome of one check, one target or a whole run.
+type Verdict string
+
+// The verdicts, from the one that decides first to the harmless one.
+const (
+	Fail         Verdict = "fail"
+	NoData       Verdict = "no_data" // nothing was measured: never a pass
+	Inconclusive Verdict = "inconclusive"
+	Decelerating Verdict = "decelerating"
+	Warn         Verdict = "warn"
+	Waived       Verdict = "waived"
+	Pass         Verdict = "pass"
+)
+
+// rank orders verdicts: the lowest decides and is shown first.
+func (v Verdict) rank() int {
+	for i, w := range []Verdict{Fail, NoData, Inconclusive, Decelerating, Warn, Waived, Pass} {
+		if v == w {
+			return i
+		}
+	}
+	return -1 // a verdict this version does not know must not hide behind a pass
+}
+
+// whole folds a check's verdict into those that a target or a run can have.
+func (v Verdict) whole() Verdict {
+	switch v {
+	case Inconclusive, Decelerating:
+		return Warn
+	case Waived:
+		return Pass
+	}
+	return v
+}
+
+// Result is all that a report or a post needs; no capture is read after it.
+type Result struct {
+	Schema   string         `json:"schema"`
+	Verdict  Verdict        `json:"verdict"`
+	Tool     Tool           `json:"tool"`
+	Config   string         `json:"config"`
+	Head     Revision       `json:"head"`
+	Base     Base           `json:"base"`
+	Targets  []TargetResult `json:"targets"`
+	Changes  []string       `json:"budget_changes"`
+	Warnings []string       `json:"warnings"`
+}
+
+// Tool is the peakgate that made a result.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+// Revision is the commit that was judged; empty where it is not known.
+type Revision struct {
+	Commit string `json:"commit"`
+	Ref    string `json:"ref"`
+}
+
+// Base says what the head was compared with, and how it was found.
+type Base struct {
+	Kind   string `json:"kind"` // "captures", "measurement", "none" or "mixed"
+	Ref    string `json:"ref"`
+	Commit string `json:"commit,omitempty"`
+}
+
+// TargetResult is the judgement of one workload.
+type TargetResult struct {
+	Name        string            `json:"name"`
+	Verdict     Verdict           `json:"verdict"`
+	Inputs      []measure.Input   `json:"inputs"`
+	BaseInputs  []measure.Input   `json:"base_inputs"`
+	Base        Base              `json:"base"`
+	Environment Environments      `json:"environment"`
+	Likeness    Likeness          `json:"likeness"`
+	Checks      []Check           `json:"checks"`
+	Findings    []measure.Finding `json:"findings"`
+	Warnings    []string          `json:"warnings"`
+}
+
+// Environments holds what each side said of the machine and software it ran on.
+type Environments struct {
+	Base map[string]string `json:"base"`
+	Head map[string]string `json:"head"`
+}
+
+// Likeness says how alike the two workloads are, before any byte is compared.
+type Likeness struct {
+	// Verdict is "identical" (same programs or the same sequence of
+	// allocations), "similar", "different" or "unknown" (no base, or facts on
+	// one side only).
+	Verdict string   `json:"verdict"`
+	Notes   []string `json:"notes"`
+}
+
+// Check is one judged row.
+type Check struct {
+	Metric  string         `json:"metric"`
+	Labels  measure.Labels `json:"labels"`
+	Unit    measure.Unit   `json:"unit"`
+	Kind    measure.Kind   `json:"kind"`
+	Verdict Verdict        `json:"verdict"`
+	Head    *measure.Value `json:"head"` // null where nothing was measured
+	Base    *measure.Value `json:"base,omitempty"`
+	Limit   Limit          `json:"limit"`
+	Reason  string         `json:"reason"`
+	// Failed lists the limits that do not hold: "max", "min", "growth".
+	Failed []string `json:"failed,omitempty"`
+	// Excess is by how much the worst limit is exceeded, as a share of it.
+	Excess       float64       `json:"excess,omitempty"`
+	Contributors []Contributor `json:"contributors"`
+	// Unmoved counts the contributors that are the same on both sides.
+	Unmoved int `json:"contributors_unmoved"`
+}
+
+// Limit is the budget entry that judged a row, and where it stands.
+type Limit struct {
+	Max    *measure.Value `json:"max,omitempty"`
+	Min    *measure.Value `json:"min,omitempty"`
+	Growth string         `json:"growth,omitempty"` // as written: "2%"
+	Floor  *measure.Value `json:"floor,omitempty"`
+	// Allowed is what growth and floor allow for this row, from its base.
+	Allowed  *measure.Value `json:"allowed,omitempty"`
+	Severity string         `json:"severity"`
+	Why      string         `json:"why,omitempty"`
+	File     string         `json:"file"`
+	Line     int            `json:"line"`
+	Column   int            `json:"column"`
+}
+
+// Contributor is one buffer, site or array on both sides of a check.
+type Contributor struct {
+	Key       string          `json:"key"`
+	Display   string          `json:"display"`
+	BaseBytes measure.Bytes   `json:"base_bytes"`
+	HeadBytes measure.Bytes   `json:"head_bytes"`
+	BaseCount int64           `json:"base_count"`
+	HeadCount int64           `json:"head_count"`
+	Change    Change          `json:"change"`
+	Class     string          `json:"class,omitempty"`
+	Source    *measure.Source `json:"source,omitempty"`
+}
+
+// Change says how a contributor moved from base to head.
+type Change string
+
+// The changes.
+const (
+	New    Change = "new"
+	Gone   Change = "gone"
+	Grown  Change = "grown"
+	Shrunk Change = "shrunk"
+	Same   Change = "same"
+)
+
+// Delta is head minus base, in bytes.
+func (c Contributor) Delta() measure.Bytes { return c.HeadBytes - c.BaseBytes }

@@ -1,0 +1,137 @@
+package measure
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Merge makes one measurement of a target from those of its files. Rows that
+// several files give with one value collapse into one; where values differ,
+// each row (with its contributors, series and facts) gets the label file. What
+// an environment says differently on two files is joined by " | ".
+func Merge(target string, parts []*Measurement) *Measurement {
+	out := New()
+	out.Target = target
+	clash := clashing(parts)
+	names := shortNames(parts)
+	seen := map[string]bool{} // rows, contributors of rows, and facts already taken
+	for i, part := range parts {
+		out.Inputs = append(out.Inputs, part.Inputs...)
+		mergeEnvironment(out.Environment, part.Environment)
+		relabel := func(name string, l Labels) (Labels, bool) {
+			key := name + "\x00" + l.Key()
+			if clash[key] {
+				return l.With("file", names[i]), true
+			}
+			return l, !seen[key]
+		}
+		taken := []string{}
+		for _, r := range part.Rows {
+			labels, fresh := relabel(r.Name, r.Labels)
+			if fresh {
+				taken = append(taken, r.Name+"\x00"+r.Labels.Key())
+				r.Labels = labels
+				out.Rows = append(out.Rows, r)
+			}
+		}
+		for _, c := range part.Contributors {
+			if labels, fresh := relabel(c.Metric, c.Labels); fresh {
+				c.Labels = labels
+				out.Contributors = append(out.Contributors, c)
+			}
+		}
+		for _, s := range part.Series {
+			if len(parts) > 1 {
+				s.Labels = s.Labels.With("file", names[i])
+			}
+			out.Series = append(out.Series, s)
+		}
+		for _, f := range part.Facts.Modules {
+			if key := "module\x00" + f.Fingerprint + f.Labels.Key(); !seen[key] {
+				taken = append(taken, key)
+				out.Facts.Modules = append(out.Facts.Modules, f)
+			}
+		}
+		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
+		out.Findings = append(out.Findings, part.Findings...)
+		for _, w := range part.Warnings {
+			if !slices.Contains(out.Warnings, w) {
+				out.Warnings = append(out.Warnings, w)
+			}
+		}
+		for _, k := range taken {
+			seen[k] = true
+		}
+	}
+	return out
+}
+
+// clashing finds the row identities that two parts give with different values.
+func clashing(parts []*Measurement) map[string]bool {
+	type first struct {
+		part int
+		row  Row
+	}
+	clash, firsts := map[string]bool{}, map[string]first{}
+	for i, part := range parts {
+		for _, r := range part.Rows {
+			key := r.Name + "\x00" + r.Labels.Key()
+			f, ok := firsts[key]
+			if !ok {
+				firsts[key] = first{i, r}
+			} else if f.part != i && !f.row.equal(r) {
+				clash[key] = true
+			}
+		}
+	}
+	return clash
+}
+
+func (r Row) equal(s Row) bool {
+	if r.Value == nil || s.Value == nil {
+		return r.Value == nil && s.Value == nil && r.NoData == s.NoData
+	}
+	return r.Kind == s.Kind && r.Unit == s.Unit && r.Value.Cmp(*s.Value) == 0
+}
+
+// shortNames names each part by the end of its first input's path that tells
+// it apart from the others: "rank0.pickle", or "host1/step.xplane.pb".
+func shortNames(parts []*Measurement) []string {
+	paths := make([][]string, len(parts))
+	for i, p := range parts {
+		if len(p.Inputs) == 0 {
+			paths[i] = []string{fmt.Sprintf("part %d", i+1)}
+			continue
+		}
+		paths[i] = strings.Split(path.Clean(strings.ReplaceAll(p.Inputs[0].Path, `\`, "/")), "/")
+	}
+	tail := func(i, n int) string {
+		return strings.Join(paths[i][max(0, len(paths[i])-n):], "/")
+	}
+	for n := 1; ; n++ {
+		names, distinct, longest := make([]string, len(parts)), map[string]bool{}, 0
+		for i := range parts {
+			names[i] = tail(i, n)
+			distinct[names[i]] = true
+			longest = max(longest, len(paths[i]))
+		}
+		if len(distinct) == len(parts) || n >= longest {
+			return names
+		}
+	}
+}
+
+func mergeEnvironment(into, from map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(from)) {
+		v := from[k]
+		switch have, ok := into[k]; {
+		case !ok:
+			into[k] = v
+		case !slices.Contains(strings.Split(have, " | "), v):
+			into[k] = have + " | " + v
+		}
+	}
+}
