@@ -1,3 +1,11 @@
 module github.com/peakgate/peakgate
 
 go 1.25.0
+
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
+	github.com/sethvargo/go-githubactions v1.4.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
