@@ -35,8 +35,7 @@ type Pattern struct {
 	Pos  Position
 }
 
-// Entry is the budget of one metric. It holds at least one of Max, Min and
-// Growth, or a Floor where the metric is itself a growth per step or per hour.
+// Entry is the budget of one metric. At least one of Max, Min and Growth is set.
 type Entry struct {
 	Metric   measure.Metric
 	Pos      Position // of the metric's name

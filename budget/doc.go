@@ -1,7 +1,7 @@
 // Package budget reads the budget language: the YAML file, reviewed like code,
 // that names the workloads of a repository and what each of them may use.
 //
-// Format: YAML 1.2 as gopkg.in/yaml.v3 reads it, in UTF-8, one document, at most
+// Format: YAML as gopkg.in/yaml.v3 reads it, in UTF-8, one document, at most
 // MaxSize bytes. The keys are one table (keys.go), from which docs/budget.md is
 // made; the reader asks that table what is legal where, so the two cannot drift.
 // A key of the language whose behaviour is still to come is an error that says

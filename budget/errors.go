@@ -1,5 +1,14 @@
 package budget
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
 // Error is one fault of a budget file.
 type Error struct {
 	File    string
@@ -11,14 +20,87 @@ type Error struct {
 	Rule    string // a name that docs/budget.md explains
 }
 
-// Error gives the one line for people and for editors.
-func (e *Error) Error() string { return e.Message }
+// Error gives the fault in one line that editors understand:
+//
+//	FILE:LINE:COLUMN: PATH: MESSAGE; HINT [RULE]
+func (e *Error) Error() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s:%d:%d: ", printable(e.File), e.Line, e.Column)
+	if e.Path != "" {
+		out.WriteString(e.Path + ": ")
+	}
+	out.WriteString(e.Message)
+	if e.Hint != "" {
+		out.WriteString("; " + e.Hint)
+	}
+	out.WriteString(" [" + e.Rule + "]")
+	return out.String()
+}
 
 // Errors are all faults of a file, in the order of their places.
 type Errors []*Error
 
-func (es Errors) Error() string { return "" }
+// Error gives one line a fault.
+func (es Errors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
 
-// Render gives each error with the line of the source that it is about and a caret
-// under the place, for a terminal.
-func (es Errors) Render(data []byte) string { return "" }
+// Render gives each fault with its line of the source and a mark under the
+// place, for a terminal. What could steer the terminal is replaced.
+func (es Errors) Render(data []byte) string {
+	src := newSource(data)
+	var out strings.Builder
+	for _, e := range es {
+		out.WriteString(e.Error() + "\n" + src.snippet(e.Line, e.Column))
+	}
+	return out.String()
+}
+
+func (es Errors) sort() {
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// quote is %q of a text that is cut where it is long.
+func quote(s string) string {
+	const most = 60 // runes
+	n := 0
+	for i := range s {
+		if n == most {
+			return strconv.Quote(s[:i]) + "…"
+		}
+		n++
+	}
+	return strconv.Quote(s)
+}
+
+// element is one name of a path: itself where that is plain to read.
+func element(s string) string {
+	plain := s != "" && len(s) <= 80
+	for _, r := range s {
+		plain = plain && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-/", r))
+	}
+	if plain {
+		return s
+	}
+	return quote(s)
+}
+
+// printable escapes what a terminal or a reader of lines would act upon.
+func printable(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			out.WriteRune(r)
+		} else {
+			q := strconv.QuoteRune(r)
+			out.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return out.String()
+}
