@@ -1,0 +1,184 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// A NotFoundError says that a path or pattern names no capture.
+type NotFoundError struct {
+	Pattern string
+	Reason  string
+}
+
+func (e *NotFoundError) Error() string { return e.Pattern + ": " + e.Reason }
+
+// Find gives the files that a path, a directory or a pattern (with *, ?, [a-z],
+// {a,b} and ** for any depth) names, sorted. A directory is searched for files
+// that some reader wants; of several profile runs in it only the newest is
+// taken. What was passed over is told in warnings. Nothing found is an error.
+func Find(pattern string) (files, warnings []string, err error) {
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && info.IsDir():
+		return search(pattern)
+	case err == nil:
+		return []string{pattern}, nil, nil
+	case !errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(pattern, "*?[{"):
+		return nil, nil, pathError(err)
+	case !strings.ContainsAny(pattern, "*?[{"):
+		return nil, nil, &NotFoundError{pattern, "no such file or directory; make the capture first, or correct the path"}
+	}
+	if !doublestar.ValidatePathPattern(pattern) {
+		return nil, nil, &NotFoundError{pattern, "malformed pattern: unbalanced [ or {"}
+	}
+	matches, err := doublestar.FilepathGlob(pattern, doublestar.WithFailOnIOErrors())
+	if err != nil {
+		return nil, nil, pathError(err)
+	}
+	slices.Sort(matches)
+	for _, m := range matches {
+		if info, err := os.Stat(m); err == nil && info.IsDir() {
+			// A pattern such as captures/* may name the folders of ranks.
+			inner, w, err := search(m)
+			var none *NotFoundError
+			if err != nil && !errors.As(err, &none) {
+				return nil, nil, err
+			}
+			files, warnings = append(files, inner...), append(warnings, w...)
+			continue
+		}
+		files = append(files, m)
+	}
+	if len(files) == 0 {
+		return nil, nil, &NotFoundError{pattern, "the pattern matches no file; make the capture first, or correct the pattern"}
+	}
+	slices.Sort(files)
+	files, dropped := dropCaches(slices.Compact(files))
+	return files, append(warnings, dropped...), nil
+}
+
+// search walks a directory for captures. Hidden folders are passed over.
+func search(dir string) (files, warnings []string, err error) {
+	looked := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return pathError(err)
+		}
+		if d.IsDir() {
+			if path != dir && strings.HasPrefix(d.Name(), ".") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		looked++
+		ok, err := wanted(path)
+		if err != nil {
+			return err
+		}
+		if ok {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	files, warnings = newestRun(files)
+	files, dropped := dropCaches(files)
+	warnings = append(warnings, dropped...)
+	if len(files) == 0 {
+		return nil, nil, &NotFoundError{dir, fmt.Sprintf("the directory holds no capture (%d files looked at); peakgate reads %s", looked, strings.Join(Formats(), ", "))}
+	}
+	return files, warnings, nil
+}
+
+// wanted tells whether some reader takes the file, from its first bytes. An
+// empty file with the name of a capture is wanted, so that it is reported.
+func wanted(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, pathError(err)
+	}
+	defer f.Close()
+	head, content, err := window(struct{ io.Reader }{f})
+	if err != nil {
+		return strings.HasSuffix(path, ".pb") || strings.HasSuffix(path, ".pickle"), nil
+	}
+	if isGzip(head) {
+		if head = gunzipHead(content); head == nil {
+			return false, nil
+		}
+	}
+	if strings.Contains(filepath.Base(path), "before_optimizations") {
+		return false, nil // XLA's dump of the module as it came in: it has no plan
+	}
+	_, read := choose(head)
+	return read != nil, nil
+}
+
+// newestRun keeps, of several runs below one plugins/profile folder, the newest:
+// their names are times (YYYY_MM_DD_HH_MM_SS).
+func newestRun(files []string) (kept, warnings []string) {
+	newest := map[string]string{}
+	for _, f := range files {
+		if parent, run, ok := profileRun(f); ok && run > newest[parent] {
+			newest[parent] = run
+		}
+	}
+	older := map[string]bool{}
+	for _, f := range files {
+		parent, run, ok := profileRun(f)
+		if ok && run != newest[parent] {
+			older[parent] = true
+			continue
+		}
+		kept = append(kept, f)
+	}
+	for parent := range older {
+		warnings = append(warnings, fmt.Sprintf("%s holds several profile runs; only the newest, %s, is read", parent, newest[parent]))
+	}
+	slices.Sort(warnings)
+	return kept, warnings
+}
+
+// profileRun splits …/plugins/profile/RUN/host.xplane.pb.
+func profileRun(file string) (parent, run string, ok bool) {
+	dir := filepath.Dir(file)
+	parent, run = filepath.Dir(dir), filepath.Base(dir)
+	return parent, run, strings.HasSuffix(filepath.ToSlash(parent), "plugins/profile")
+}
+
+// dropCaches leaves out the *.hlo_proto.pb files that XProf writes beside an
+// .xplane.pb: they may be stale, and the xplane holds the same modules.
+func dropCaches(files []string) (kept, warnings []string) {
+	profiles, dropped := map[string]bool{}, map[string]int{}
+	for _, f := range files {
+		if strings.HasSuffix(f, ".xplane.pb") {
+			profiles[filepath.Dir(f)] = true
+		}
+	}
+	for _, f := range files {
+		if dir := filepath.Dir(f); profiles[dir] && strings.HasSuffix(f, ".hlo_proto.pb") {
+			dropped[dir]++
+			continue
+		}
+		kept = append(kept, f)
+	}
+	for dir, n := range dropped {
+		warnings = append(warnings, fmt.Sprintf("%s: %d *.hlo_proto.pb files beside an .xplane.pb are XProf's caches and are not read", dir, n))
+	}
+	slices.Sort(warnings)
+	return kept, warnings
+}

@@ -1,0 +1,304 @@
+package capture
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/peakgate/peakgate/capture/torch"
+	"github.com/peakgate/peakgate/capture/xla"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// MeasurementFormat is the format of a file that `peakgate measure` wrote.
+const MeasurementFormat = "peakgate.measurement"
+
+// Formats lists the formats that Open reads, for help and messages.
+func Formats() []string {
+	return []string{"xla.xspace", "xla.hlo_proto", "torch.snapshot", MeasurementFormat}
+}
+
+// sniffWindow is how much of a file is looked at to choose its reader, in bytes.
+const sniffWindow = 64 << 10
+
+// Options steer what readers cannot know from the file.
+type Options struct {
+	// Root is the project's root: source files below it are named relative to
+	// it. Empty lets readers infer one.
+	Root string
+	// Progress, if set, is told now and then how far a file has been read; it is
+	// called from the goroutines that read. total is -1 where it is not known.
+	Progress func(path string, done, total int64)
+}
+
+// A FormatError says that a file is none that peakgate reads.
+type FormatError struct {
+	Path string
+	Hint string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: not a capture that peakgate reads: %s; it reads %s", e.Path, e.Hint, strings.Join(Formats(), ", "))
+}
+
+// Open reads one capture file into a measurement of its own. On error the
+// measurement is nil.
+func Open(path string, opt Options) (*measure.Measurement, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, pathError(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, pathError(err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: is a directory; want a capture file", path)
+	}
+	size := int64(-1)
+	var r io.Reader = f
+	if info.Mode().IsRegular() {
+		size = info.Size()
+		if size == 0 {
+			return nil, fmt.Errorf("%s: empty file: the writer was interrupted or has not run; make the capture again", path)
+		}
+	} else {
+		r = struct{ io.Reader }{f} // a pipe cannot seek, whatever *os.File says
+	}
+	return read(r, size, path, opt)
+}
+
+// read sniffs and reads an opened capture of the given size (-1: not known).
+func read(r io.Reader, size int64, path string, opt Options) (*measure.Measurement, error) {
+	counted := &counter{r: r, path: path, total: size, tell: opt.Progress}
+	if seeker, ok := r.(io.Seeker); ok {
+		counted.seeker = seeker
+	}
+	head, content, err := window(counted)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if isGzip(head) {
+		zipped, err := gzip.NewReader(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: offset 0x0: damaged gzip header: %w", path, err)
+		}
+		size = -1
+		inner := &counter{r: gzipErrors{zipped}, total: -1}
+		if head, content, err = window(inner); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		counted = inner
+	}
+	format, read := choose(head)
+	if read == nil {
+		return nil, &FormatError{Path: path, Hint: describe(head)}
+	}
+	m, err := read(content, size, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: internal error: the %s reader made an inconsistent measurement: %w", path, format, err)
+	}
+	if size < 0 {
+		size = counted.done
+	}
+	m.Inputs = append([]measure.Input{{Path: path, Format: format, Bytes: measure.Bytes(size)}}, m.Inputs...)
+	return m, nil
+}
+
+type reader func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error)
+
+// choose picks the one reader whose format the first bytes have.
+func choose(head []byte) (format string, read reader) {
+	if isMeasurement(head) {
+		return MeasurementFormat, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+			return measure.Decode(r, name)
+		}
+	}
+	if format, ok := torch.Sniff(head); ok {
+		return format, func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error) {
+			s, err := torch.Read(r, size, name, torch.Options{Root: opt.Root})
+			if err != nil {
+				return nil, err
+			}
+			return s.Measurement(), s.Validate()
+		}
+	}
+	if format, ok := xla.Sniff(head); ok {
+		return format, func(r io.Reader, size int64, name string, _ Options) (*measure.Measurement, error) {
+			c, err := xla.Read(r, size, name)
+			if err != nil {
+				return nil, err
+			}
+			return c.Measurement(), c.Validate()
+		}
+	}
+	return "", nil
+}
+
+// isMeasurement looks for the schema key at the start of a JSON object.
+func isMeasurement(head []byte) bool {
+	text := bytes.TrimLeft(head, " \t\r\n\ufeff")
+	if len(text) == 0 || text[0] != '{' {
+		return false
+	}
+	return bytes.Contains(text[:min(len(text), 4096)], []byte(`"peakgate.measurement/`))
+}
+
+func isGzip(head []byte) bool { return len(head) > 2 && head[0] == 0x1f && head[1] == 0x8b }
+
+// describe says what a file that no reader wants looks like.
+func describe(head []byte) string {
+	switch {
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return "nothing but zero bytes"
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return "a zip archive (torch.save writes these); want the file that torch.cuda.memory._dump_snapshot wrote"
+	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
+		return "a Git LFS pointer, not the file itself; run git lfs pull"
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return "zstd-compressed; decompress it first"
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<")):
+		return "HTML or XML"
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		return "JSON without the keys of a snapshot or a measurement"
+	}
+	for _, c := range head[:min(len(head), 512)] {
+		if c < 9 || c > 13 && c < 32 {
+			return fmt.Sprintf("unknown binary data that starts with % x", head[:min(len(head), 8)])
+		}
+	}
+	return fmt.Sprintf("text that starts with %.24q", head)
+}
+
+// window gives the first bytes and a reader of everything, those included. The
+// reader can seek if the source can.
+func window(r io.Reader) (head []byte, content io.Reader, err error) {
+	head = make([]byte, sniffWindow)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil, err
+	}
+	if n == 0 {
+		return nil, nil, errors.New("empty: nothing to read")
+	}
+	head = head[:n]
+	if c, ok := r.(*counter); ok && c.seeker != nil {
+		if _, err := c.Seek(0, io.SeekStart); err == nil {
+			return head, c, nil
+		}
+	}
+	return head, bufio.NewReaderSize(io.MultiReader(bytes.NewReader(head), struct{ io.Reader }{r}), 256<<10), nil
+}
+
+// counter counts what is read and reports progress. It is an io.Seeker only in
+// name where the source is none: Seek then fails.
+type counter struct {
+	r           io.Reader
+	seeker      io.Seeker
+	path        string
+	done, total int64
+	told        int64
+	tell        func(path string, done, total int64)
+}
+
+// tellEvery is how many bytes lie between two calls of Progress.
+const tellEvery = 1 << 20
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.done += int64(n)
+	c.report()
+	return n, err
+}
+
+func (c *counter) Seek(offset int64, whence int) (int64, error) {
+	if c.seeker == nil {
+		return 0, errors.ErrUnsupported
+	}
+	at, err := c.seeker.Seek(offset, whence)
+	if err == nil {
+		c.done = at
+		c.report()
+	}
+	return at, err
+}
+
+func (c *counter) report() {
+	if c.tell != nil && (c.done-c.told >= tellEvery || c.done < c.told) {
+		c.told = c.done
+		c.tell(c.path, c.done, c.total)
+	}
+}
+
+// gzipErrors says that a failure came from the compression, not from the format.
+type gzipErrors struct{ r io.Reader }
+
+func (g gzipErrors) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	switch {
+	case err == nil || err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("gzip data ends early: the file is cut off")
+	default:
+		err = fmt.Errorf("damaged gzip data: %w", err)
+	}
+	return n, err
+}
+
+// Measure opens all files, several at once, and merges them into the
+// measurement of one target. The first error in the order of the files wins.
+func Measure(target string, paths []string, opt Options) (*measure.Measurement, error) {
+	parts, errs := make([]*measure.Measurement, len(paths)), make([]error, len(paths))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, path := range paths {
+		wait.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer wait.Done()
+			defer func() { <-slots }()
+			parts[i], errs[i] = Open(path, opt)
+		}()
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return measure.Merge(target, parts), nil
+}
+
+// pathError drops the system call's name from a file error: "x.pb: no such
+// file or directory".
+func pathError(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return err
+}
+
+// gunzipHead gives the first bytes inside a gzip layer, nil where it is damaged.
+func gunzipHead(r io.Reader) []byte {
+	zipped, err := gzip.NewReader(r)
+	if err != nil {
+		return nil
+	}
+	head, _, err := window(zipped)
+	if err != nil {
+		return nil
+	}
+	return head
+}

@@ -1,0 +1,133 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// programPairs maps each head program to its base program, by module name.
+type programPairs map[[2]string]string
+
+// pairPrograms pairs several programs of one module name: first by the shapes
+// of the entry computation and the fingerprint, then by shapes alone, then in
+// order.
+func pairPrograms(base, head *measure.Measurement) programPairs {
+	pairs := programPairs{}
+	if base == nil || head == nil {
+		return pairs
+	}
+	byName := func(m *measure.Measurement) map[string][]measure.ModuleFact {
+		out := map[string][]measure.ModuleFact{}
+		for _, f := range m.Facts.Modules {
+			out[f.Labels["module"]] = append(out[f.Labels["module"]], f)
+		}
+		return out
+	}
+	shapes := func(f measure.ModuleFact) string {
+		return strings.Join(f.Parameters, ";") + "->" + strings.Join(f.Outputs, ";")
+	}
+	passes := []func(b, h measure.ModuleFact) bool{
+		func(b, h measure.ModuleFact) bool { return shapes(b) == shapes(h) && b.Fingerprint == h.Fingerprint },
+		func(b, h measure.ModuleFact) bool { return shapes(b) == shapes(h) },
+		func(b, h measure.ModuleFact) bool { return true },
+	}
+	bases := byName(base)
+	for name, hs := range byName(head) {
+		bs := bases[name]
+		usedBase, usedHead := make([]bool, len(bs)), make([]bool, len(hs))
+		for _, alike := range passes {
+			for j, h := range hs {
+				for i, b := range bs {
+					if !usedBase[i] && !usedHead[j] && alike(b, h) {
+						usedBase[i], usedHead[j] = true, true
+						pairs[[2]string{name, h.Labels["program"]}] = b.Labels["program"]
+					}
+				}
+			}
+		}
+	}
+	return pairs
+}
+
+// same tells whether two rows of one metric are the two sides of one thing:
+// equal labels but for the host, the program paired as pairPrograms found.
+func (p programPairs) same(base, head measure.Labels) bool {
+	if base.Key("program", "host") != head.Key("program", "host") {
+		return false
+	}
+	if program, ok := p[[2]string{head["module"], head["program"]}]; ok {
+		return base["program"] == program
+	}
+	// No fact tells of this program: rows pair in their order.
+	return true
+}
+
+// compareFacts says how alike the two workloads are.
+func compareFacts(base, head *measure.Measurement) Likeness {
+	l := Likeness{Verdict: "unknown", Notes: []string{}}
+	if base == nil || head == nil {
+		return l
+	}
+	same, different := 0, 0
+	note := func(equal bool, format string, args ...any) {
+		if equal {
+			same++
+		} else {
+			different++
+			l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
+		}
+	}
+	pairs := pairPrograms(base, head)
+	baseModules := map[string]measure.ModuleFact{}
+	for _, f := range base.Facts.Modules {
+		baseModules[f.Labels["module"]+"\x00"+f.Labels["program"]] = f
+	}
+	for _, h := range head.Facts.Modules {
+		name := h.Labels["module"]
+		program, ok := pairs[[2]string{name, h.Labels["program"]}]
+		if !ok {
+			note(false, "module %s is new", name)
+			continue
+		}
+		b := baseModules[name+"\x00"+program]
+		delete(baseModules, name+"\x00"+program)
+		if b.Instructions != h.Instructions {
+			note(false, "module %s: %d instructions, %d in the base", name, h.Instructions, b.Instructions)
+		} else {
+			note(b.Fingerprint == h.Fingerprint, "module %s: as many instructions, but other operations or shapes", name)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(baseModules)) {
+		name, _, _ := strings.Cut(key, "\x00")
+		note(false, "module %s is gone", name)
+	}
+	baseTraces := map[string]measure.TraceFact{}
+	for _, f := range base.Facts.Traces {
+		baseTraces[f.Labels.Key("file")] = f
+	}
+	for _, h := range head.Facts.Traces {
+		b, ok := baseTraces[h.Labels.Key("file")]
+		if !ok {
+			note(false, "device %s has a history only in the head", h.Labels["device"])
+			continue
+		}
+		if b.Events != h.Events {
+			note(false, "device %s: %d allocator events, %d in the base", h.Labels["device"], h.Events, b.Events)
+		} else if b.Sequence != "" {
+			note(b.Sequence == h.Sequence, "device %s: %d allocator events on both sides, in another order or of other sizes", h.Labels["device"], h.Events)
+		}
+	}
+	switch {
+	case different == 0 && same > 0:
+		l.Verdict = "identical"
+	case same > 0:
+		l.Verdict = "similar"
+	case different > 0:
+		l.Verdict = "different"
+	}
+	return l
+}

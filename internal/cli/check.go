@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/budget"
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/report"
+)
+
+var checkCommand = command{
+	name: "check", args: "[TARGET…]", summary: "measure what the budget names, compare, report",
+	about: `Reads the captures of each target (all, unless some are named), holds them
+against the budget and the base, and reports. The base of a target is the one of
+--base, else the one of its base: key.`,
+	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
+		o := checkOptions{}
+		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
+		f.Var((*list)(&o.bases), "base", "the base, `[TARGET=]X`: a capture, a directory or a measurement; may be given again for other targets")
+		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown or json; may be given again")
+		format := f.String("format", "text", "`text`, markdown or json, on standard output")
+		f.BoolVar(&o.quiet, "quiet", false, "no progress")
+		return func(args []string) (int, error) {
+			o.targets = args
+			if _, err := renderer(*format); err != nil {
+				return ExitUsage, err
+			}
+			reports, err := o.parseReports()
+			if err != nil {
+				return ExitUsage, err
+			}
+			r, err := o.check(s)
+			if err != nil {
+				return ExitUsage, err
+			}
+			return o.publish(r, *format, reports, s)
+		}
+	},
+}
+
+// checkOptions are what `check` and `action` are asked for.
+type checkOptions struct {
+	config  string
+	targets []string // empty: all
+	bases   []string // [TARGET=]X
+	reports []string // FORMAT=FILE
+	quiet   bool
+}
+
+// publish writes the reports and gives the exit code of the verdict.
+func (o checkOptions) publish(r *compare.Result, format string, reports []reportFile, s Streams) (int, error) {
+	data, err := renderResult(r, format)
+	if err != nil {
+		return ExitNoData, err
+	}
+	var failed []error
+	for _, f := range reports {
+		data, err := renderResult(r, f.format)
+		if err == nil {
+			err = writeFile(f.path, data)
+		}
+		failed = append(failed, err)
+	}
+	if _, err := s.Stdout.Write(data); err != nil {
+		failed = append(failed, fmt.Errorf("standard output: cannot write: %w", cause(err)))
+	}
+	code := exitCode(r.Verdict)
+	if err := errors.Join(failed...); err != nil {
+		// A report that could not be written never turns red into green.
+		return max(code, ExitNoData), err
+	}
+	return code, nil
+}
+
+func exitCode(v compare.Verdict) int {
+	switch v {
+	case compare.Pass, compare.Warn:
+		return ExitPass
+	case compare.Fail:
+		return ExitFail
+	}
+	return ExitNoData
+}
+
+type reportFile struct{ format, path string }
+
+func (o checkOptions) parseReports() ([]reportFile, error) {
+	var out []reportFile
+	for _, r := range o.reports {
+		format, path, ok := strings.Cut(r, "=")
+		if !ok || path == "" {
+			return nil, usagef("--report %q: want FORMAT=FILE, for example markdown=report.md", r)
+		}
+		if _, err := renderer(format); err != nil {
+			return nil, err
+		}
+		out = append(out, reportFile{format, path})
+	}
+	return out, nil
+}
+
+func renderer(format string) (func(io.Writer, *compare.Result) error, error) {
+	switch format {
+	case "text":
+		return report.Text, nil
+	case "markdown":
+		return report.Markdown, nil
+	case "json":
+		return func(w io.Writer, r *compare.Result) error { return report.JSON(w, r) }, nil
+	}
+	return nil, usagef("unknown format %.40q; there are text, markdown and json", format)
+}
+
+func renderResult(r *compare.Result, format string) ([]byte, error) {
+	write, err := renderer(format)
+	if err != nil {
+		return nil, err
+	}
+	return render(func(w io.Writer) error { return write(w, r) })
+}
+
+// maxConfig is the largest budget file that is read, in bytes; package budget
+// refuses what is over its own, smaller limit.
+const maxConfig = 64 << 20
+
+// check measures and judges. Its error is one of use or of the budget file: a
+// capture that cannot be read is a verdict, not an error.
+func (o checkOptions) check(s Streams) (*compare.Result, error) {
+	file, err := o.readBudget()
+	if err != nil {
+		return nil, err
+	}
+	targets, err := o.selectTargets(file)
+	if err != nil {
+		return nil, err
+	}
+	bases, err := o.assignBases(targets)
+	if err != nil {
+		return nil, err
+	}
+	dir, root := filepath.Dir(o.config), repositoryRoot(o.config)
+	var results []compare.TargetResult
+	for _, t := range targets {
+		w := compare.Workload{Target: t, Config: o.config}
+		w.Head, w.HeadErr = gather(t.Name, resolve(dir, t.Captures), root, s, o.quiet)
+		var from []string
+		if base, ok := bases[t.Name]; ok {
+			from, w.Base = []string{base}, compare.Base{Kind: "captures", Ref: filepath.ToSlash(base)}
+		} else if len(t.Base) > 0 {
+			from, w.Base = resolve(dir, t.Base), compare.Base{Kind: "captures", Ref: patterns(t.Base)}
+		}
+		if from != nil {
+			w.BaseMeasurement, w.BaseErr = gather(t.Name, from, root, s, o.quiet)
+			if m := w.BaseMeasurement; m != nil && len(m.Inputs) > 0 && m.Inputs[0].Format == "peakgate.measurement" {
+				w.Base.Kind = "measurement"
+			}
+		}
+		results = append(results, compare.Judge(w))
+	}
+	r := compare.Whole(results)
+	r.Tool, r.Config = tool(), filepath.ToSlash(o.config)
+	return r, nil
+}
+
+func (o checkOptions) readBudget() (*budget.File, error) {
+	f, err := os.Open(o.config)
+	if err != nil {
+		return nil, usagef("%s: %v; name the budget file with --config", o.config, cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig))
+	if err != nil {
+		return nil, usagef("%s: %v", o.config, cause(err))
+	}
+	file, err := budget.Parse(data, filepath.ToSlash(o.config))
+	var faults budget.Errors
+	if errors.As(err, &faults) {
+		return nil, budgetError{faults, data}
+	}
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
+	return file, nil
+}
+
+// budgetError shows the faults of a budget file with their lines.
+type budgetError struct {
+	faults budget.Errors
+	source []byte
+}
+
+func (e budgetError) Error() string { return e.faults.Render(e.source) }
+
+// As lets a budget's fault count as a wrong use.
+func (e budgetError) As(target any) bool {
+	if u, ok := target.(*usageError); ok {
+		*u = usageError{e.Error()}
+		return true
+	}
+	return false
+}
+
+func (o checkOptions) selectTargets(file *budget.File) ([]*budget.Target, error) {
+	if len(o.targets) == 0 {
+		return file.Targets, nil
+	}
+	var names []string
+	for _, t := range file.Targets {
+		names = append(names, t.Name)
+	}
+	for _, want := range o.targets {
+		if !slices.Contains(names, want) {
+			return nil, usagef("%s: there is no target %.60q; there are %s", o.config, want, strings.Join(names, ", "))
+		}
+	}
+	var out []*budget.Target
+	for _, t := range file.Targets {
+		if slices.Contains(o.targets, t.Name) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// assignBases gives each target the X of its --base. A bare X serves a single
+// target, or several if it is a directory that holds TARGET.json or TARGET/ for
+// each.
+func (o checkOptions) assignBases(targets []*budget.Target) (map[string]string, error) {
+	out := map[string]string{}
+	set := func(name, base string) error {
+		if have, ok := out[name]; ok {
+			return usagef("--base: target %s has two bases, %s and %s", name, have, base)
+		}
+		out[name] = base
+		return nil
+	}
+	for _, arg := range o.bases {
+		name, base, named := strings.Cut(arg, "=")
+		if named && base == "" {
+			return nil, usagef("--base %q: want [TARGET=]X", arg)
+		}
+		if i := slices.IndexFunc(targets, func(t *budget.Target) bool { return t.Name == name }); named && i >= 0 {
+			if err := set(name, base); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if named && !exists(arg) {
+			return nil, usagef("--base %s: there is no target %.60q", arg, name)
+		}
+		if len(targets) == 1 {
+			if err := set(targets[0].Name, arg); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, t := range targets {
+			switch {
+			case exists(filepath.Join(arg, t.Name+".json")):
+				base = filepath.Join(arg, t.Name+".json")
+			case exists(filepath.Join(arg, t.Name)):
+				base = filepath.Join(arg, t.Name)
+			default:
+				return nil, usagef("--base %s: it cannot serve %d targets: there is no %s in it; say which target it is for: --base %s=%s", arg, len(targets), t.Name+".json", t.Name, arg)
+			}
+			if err := set(t.Name, base); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// resolve makes the patterns of a budget file relative to its folder.
+func resolve(dir string, ps []budget.Pattern) []string {
+	var out []string
+	for _, p := range ps {
+		path := filepath.FromSlash(p.Text)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+func patterns(ps []budget.Pattern) string {
+	var out []string
+	for _, p := range ps {
+		out = append(out, p.Text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// repositoryRoot is the nearest folder above the budget file that holds .git;
+// empty where there is none.
+func repositoryRoot(config string) string {
+	dir, err := filepath.Abs(filepath.Dir(config))
+	if err != nil {
+		return ""
+	}
+	for {
+		if exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}

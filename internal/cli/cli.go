@@ -1,0 +1,164 @@
+// Package cli is the command line: subcommands, flags, exit codes and files. It
+// is the only package that reads the process's environment and writes its
+// streams; all else takes values and returns them.
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/peakgate/peakgate/report"
+)
+
+// Exit codes; -h, the README and action.yml list them.
+const (
+	ExitPass   = 0 // pass or warn
+	ExitFail   = 1 // a budget does not hold
+	ExitUsage  = 2 // wrong use, or an error in the budget file
+	ExitNoData = 3 // nothing was measured, or peakgate itself failed
+)
+
+const exitCodes = `Exit codes: 0 pass or warn; 1 a budget does not hold; 2 wrong use or an error in
+the budget file; 3 no data (never a pass), or peakgate itself failed.`
+
+// Streams are what a command may touch of its process.
+type Streams struct {
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	// Terminal tells whether Stderr is a terminal: progress is drawn on it.
+	Terminal bool
+}
+
+// Process gives the streams of this process.
+func Process() Streams {
+	info, err := os.Stderr.Stat()
+	return Streams{
+		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+	}
+}
+
+// command is one subcommand.
+type command struct {
+	name, args, summary string
+	// about is the text that -h shows below the usage line.
+	about string
+	// setup declares the flags and returns the function that runs the command
+	// with what is left of the arguments.
+	setup func(f *flag.FlagSet, s Streams) func(args []string) (int, error)
+}
+
+func commands() []command {
+	return []command{checkCommand, measureCommand, diffCommand, actionCommand, versionCommand}
+}
+
+// usageError is a wrong use of the command line: exit code 2.
+type usageError struct{ message string }
+
+func (e usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// Main runs one command and gives the exit code of the process.
+func Main(args []string, s Streams) int {
+	if len(args) == 0 {
+		usage(s.Stderr)
+		return ExitUsage
+	}
+	switch args[0] {
+	case "-h", "--help", "help":
+		usage(s.Stdout)
+		return ExitPass
+	case "--version", "-v":
+		args = []string{"version"}
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(args[1:], s)
+		}
+	}
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	report.Problem(s.Stderr, fmt.Errorf("unknown command %.40q; there are %s", args[0], strings.Join(names, ", ")))
+	return ExitUsage
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "peakgate stops memory regressions of ML programs at the pull request.\n\nUsage: peakgate COMMAND [flags] …\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprintf(w, "\npeakgate COMMAND -h tells more of one.\n\n%s\n", exitCodes)
+}
+
+func (c command) run(args []string, s Streams) (code int) {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	run := c.setup(flags, s)
+	rest, err := parseFlags(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		c.help(s.Stdout, flags)
+		return ExitPass
+	}
+	if err != nil {
+		report.Problem(s.Stderr, fmt.Errorf("%s: %w; peakgate %s -h lists the flags", c.name, err, c.name))
+		return ExitUsage
+	}
+	code, err = run(rest)
+	if err != nil {
+		report.Problem(s.Stderr, err)
+		var wrong usageError
+		if errors.As(err, &wrong) {
+			return ExitUsage
+		}
+	}
+	return code
+}
+
+func (c command) help(w io.Writer, flags *flag.FlagSet) {
+	fmt.Fprintf(w, "Usage: peakgate %s [flags] %s\n\n%s\n", c.name, c.args, c.about)
+	var list bytes.Buffer
+	flags.SetOutput(&list)
+	flags.PrintDefaults()
+	if list.Len() > 0 {
+		fmt.Fprintf(w, "\nFlags:\n%s", list.String())
+	}
+	fmt.Fprintf(w, "\n%s\n", exitCodes)
+}
+
+// parseFlags takes flags before, between and after the arguments; "--" ends them.
+func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		left := flags.Args()
+		if len(left) == 0 {
+			return rest, nil
+		}
+		if taken := len(args) - len(left); taken > 0 && args[taken-1] == "--" {
+			return append(rest, left...), nil
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ", ") }
+
+func (l *list) Set(s string) error {
+	if s == "" {
+		return errors.New("want a value")
+	}
+	*l = append(*l, s)
+	return nil
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+	"github.com/peakgate/peakgate/report"
+)
+
+var measureCommand = command{
+	name: "measure", args: "CAPTURE…", summary: "what captures say about memory, as text or JSON",
+	about: `Reads captures (files, directories or patterns with ** for any depth) into one
+measurement: its metrics, and who holds the bytes. A measurement written with
+--format json can be committed and used as a base.`,
+	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
+		format := f.String("format", "text", "`text` or json")
+		output := f.String("o", "", "write to this `file` instead of standard output")
+		target := f.String("target", "", "`name` of the target in the measurement")
+		quiet := f.Bool("quiet", false, "no progress")
+		return func(args []string) (int, error) {
+			if len(args) == 0 {
+				return ExitUsage, usagef("measure: want at least one capture file, directory or pattern")
+			}
+			m, err := gather(*target, args, "", s, *quiet)
+			if err != nil {
+				return ExitNoData, err
+			}
+			return emit(s, *format, *output, m, func(w io.Writer) error { return report.Measurement(w, m) })
+		}
+	},
+}
+
+var diffCommand = command{
+	name: "diff", args: "BASE HEAD", summary: "which metrics and which contributors moved between two captures",
+	about: `Lays two captures, directories or measurements side by side, without a budget
+and without a verdict.`,
+	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
+		format := f.String("format", "text", "`text` or json")
+		output := f.String("o", "", "write to this `file` instead of standard output")
+		quiet := f.Bool("quiet", false, "no progress")
+		return func(args []string) (int, error) {
+			if len(args) != 2 {
+				return ExitUsage, usagef("diff: want two captures, BASE and HEAD, got %d", len(args))
+			}
+			var sides [2]*measure.Measurement
+			for i, path := range args {
+				var err error
+				if sides[i], err = gather("", []string{path}, "", s, *quiet); err != nil {
+					return ExitNoData, err
+				}
+			}
+			d := compare.Compare(sides[0], sides[1])
+			return emit(s, *format, *output, d, func(w io.Writer) error { return report.Diff(w, d) })
+		}
+	},
+}
+
+// gather finds and reads all captures that the patterns name.
+func gather(target string, patterns []string, root string, s Streams, quiet bool) (*measure.Measurement, error) {
+	var files, warnings []string
+	for _, pattern := range patterns {
+		found, warned, err := capture.Find(pattern)
+		if err != nil {
+			return nil, err
+		}
+		files, warnings = append(files, found...), append(warnings, warned...)
+	}
+	slices.Sort(files)
+	opt := capture.Options{Root: root}
+	if !quiet {
+		p := newProgress(s)
+		defer p.done()
+		opt.Progress = p.tell
+	}
+	m, err := capture.Measure(target, slices.Compact(files), opt)
+	if err != nil {
+		return nil, err
+	}
+	m.Warnings = append(m.Warnings, warnings...)
+	return m, nil
+}
+
+// emit writes v as JSON or text, to a file or to standard output.
+func emit(s Streams, format, path string, v any, text func(io.Writer) error) (int, error) {
+	write := text
+	switch format {
+	case "text":
+	case "json":
+		write = func(w io.Writer) error { return report.JSON(w, v) }
+	default:
+		return ExitUsage, usagef("unknown format %.40q; there are text and json", format)
+	}
+	data, err := render(write)
+	if err != nil {
+		return ExitNoData, err
+	}
+	if path == "" {
+		if _, err := s.Stdout.Write(data); err != nil {
+			return ExitNoData, fmt.Errorf("standard output: cannot write: %w", cause(err))
+		}
+		return ExitPass, nil
+	}
+	if err := writeFile(path, data); err != nil {
+		return ExitNoData, err
+	}
+	return ExitPass, nil
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// writeFile writes a file whole or not at all: under a temporary name in the
+// same folder, then renamed. Devices and pipes are written directly.
+func writeFile(path string, data []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return fmt.Errorf("%s: is a directory; want a file to write", path)
+		}
+		return os.WriteFile(path, data, 0o644)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("%s: cannot write: %w", path, cause(err))
+	}
+	defer os.Remove(f.Name()) // fails after the rename, as it should
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot write: %w", path, cause(err))
+	}
+	return nil
+}
+
+// cause is the error without the temporary name that the user never saw.
+func cause(err error) error {
+	switch e := err.(type) {
+	case *os.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
+}
+
+// render runs a renderer into memory, so that nothing half written is seen.
+func render(write func(w io.Writer) error) ([]byte, error) {
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		return nil, fmt.Errorf("internal error: rendering: %w", err)
+	}
+	return out.Bytes(), nil
+}

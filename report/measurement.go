@@ -1,0 +1,166 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// holders is how many contributors a measurement's text shows for one row.
+const holders = 10
+
+// Measurement writes a measurement for a terminal: all rows, and who holds the
+// bytes of the rows that have contributors.
+func Measurement(w io.Writer, m *measure.Measurement) error {
+	out := bufio.NewWriter(w)
+	for _, in := range m.Inputs {
+		fmt.Fprintf(out, "%s  (%s, %s)\n", plain(in.Path), in.Format, in.Bytes)
+	}
+	for _, k := range sortedKeys(m.Environment) {
+		fmt.Fprintf(out, "%s: %s\n", plain(k), plain(m.Environment[k]))
+	}
+	groups, order := map[string][]measure.Row{}, []string{}
+	for _, r := range m.Rows {
+		k := r.Labels.Key()
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], r)
+	}
+	for _, k := range order {
+		fmt.Fprintf(out, "\n%s\n", plain(orNoLabels(k)))
+		var rows [][]string
+		for _, r := range groups[k] {
+			if r.Value == nil {
+				rows = append(rows, []string{plain(r.Name), "no data", plain(r.NoData)})
+				continue
+			}
+			exact := r.Value.Exact(r.Unit)
+			if exact == r.Value.Format(r.Unit) {
+				exact = ""
+			}
+			rows = append(rows, []string{plain(r.Name), r.Value.Format(r.Unit), exact})
+		}
+		table(out, "  ", rows, "lrl")
+	}
+	for _, k := range order {
+		for _, r := range groups[k] {
+			measurementHolders(out, m, r)
+		}
+	}
+	for _, f := range m.Findings {
+		fmt.Fprintf(out, "\n%s (%s): %s\n", plain(f.Rule), f.Evidence, plain(f.Text))
+	}
+	for _, warning := range m.Warnings {
+		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
+	}
+	return out.Flush()
+}
+
+func orNoLabels(key string) string {
+	if key == "" {
+		return "(no labels)"
+	}
+	return key
+}
+
+// measurementHolders lists who holds the bytes at a peak. Arguments, outputs
+// and the need repeat the same buffers, so only peaks and the end are told.
+func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
+	if !slices.Contains([]string{"plan.heap_peak_bytes", "live.peak_bytes"}, r.Name) || r.Value == nil {
+		return
+	}
+	cs := m.ContributorsOf(r.Name, r.Labels)
+	if len(cs) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nwho holds %s of %s {%s}\n", r.Value.Format(r.Unit), r.Name, plain(r.Labels.Key()))
+	rows := [][]string{{"bytes", "count", "allocated at"}}
+	var rest measure.Bytes
+	for i, c := range cs {
+		if i >= holders {
+			rest += c.Bytes
+			continue
+		}
+		rows = append(rows, []string{c.Bytes.String(), fmt.Sprint(c.Count), textStyle.name(c.Display)})
+	}
+	table(out, "  ", rows, "rrl")
+	if rest > 0 {
+		fmt.Fprintf(out, "  %d more hold %s\n", len(cs)-holders, rest)
+	}
+}
+
+// Diff writes a diff for a terminal: the rows that moved and what moved them.
+func Diff(w io.Writer, d *compare.Diff) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "base  %s\nhead  %s\n", plain(paths(d.BaseInputs)), plain(paths(d.HeadInputs)))
+	if d.Likeness.Verdict != "unknown" {
+		fmt.Fprintf(out, "the two workloads are %s%s\n", d.Likeness.Verdict, notes(d.Likeness.Notes))
+	}
+	for _, line := range environmentDifferences(d.Environment) {
+		fmt.Fprintf(out, "differs: %s\n", plain(line))
+	}
+	rows, still := [][]string{{"metric", "base", "head", "change"}}, 0
+	for _, r := range d.Rows {
+		if !r.Moved() {
+			still++
+			continue
+		}
+		row := []string{plain(rowName(r.Name, r.Labels)), "no data", "no data", ""}
+		if r.Base != nil {
+			row[1] = r.Base.Format(r.Unit)
+		}
+		if r.Head != nil {
+			row[2] = r.Head.Format(r.Unit)
+		}
+		if r.Base != nil && r.Head != nil {
+			row[3] = r.Head.Sub(*r.Base).FormatSigned(r.Unit) + compare.Percent(*r.Base, *r.Head)
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(out)
+	if len(rows) > 1 {
+		table(out, "  ", rows, "lrrl")
+	}
+	fmt.Fprintf(out, "  %s\n", plural(still, "row did not move", "rows did not move"))
+	diffContributors(out, d)
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
+	}
+	return out.Flush()
+}
+
+func diffContributors(out io.Writer, d *compare.Diff) {
+	for i := 0; i < len(d.Contributors); {
+		first := d.Contributors[i]
+		rows, left := [][]string{{"change", "base", "head", "count", "allocated at"}}, 0
+		for ; i < len(d.Contributors) && d.Contributors[i].Metric == first.Metric && d.Contributors[i].Labels.Key() == first.Labels.Key(); i++ {
+			if c := d.Contributors[i]; len(rows) <= holders {
+				rows = append(rows, []string{c.Delta().Signed(), c.BaseBytes.String(), c.HeadBytes.String(), counts(c.Contributor), textStyle.name(c.Display)})
+			} else {
+				left++
+			}
+		}
+		fmt.Fprintf(out, "\nwhat moved in %s\n", plain(rowName(first.Metric, first.Labels)))
+		table(out, "  ", rows, "rrrrl")
+		if left > 0 {
+			fmt.Fprintf(out, "  %d more moved\n", left)
+		}
+	}
+}
+
+// Problem writes one error for a terminal, freed of control characters but for
+// its line breaks.
+func Problem(w io.Writer, err error) {
+	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
+		if i == 0 {
+			line = "peakgate: " + line
+		}
+		fmt.Fprintln(w, plain(line))
+	}
+}

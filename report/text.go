@@ -1,0 +1,206 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// textContributors is how many contributors the text shows for one check.
+const textContributors = 8
+
+// Text writes a result for a terminal or a log.
+func Text(w io.Writer, r *compare.Result) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s: %s\n", strings.ToUpper(string(r.Verdict)), headline(r, textStyle))
+	for i := range r.Targets {
+		textTarget(out, &r.Targets[i])
+	}
+	for _, line := range append(append([]string{}, r.Changes...), r.Warnings...) {
+		fmt.Fprintf(out, "\nwarning: %s\n", plain(line))
+	}
+	return out.Flush()
+}
+
+func textTarget(out io.Writer, t *compare.TargetResult) {
+	fmt.Fprintf(out, "\n%s  %s\n", plain(t.Name), t.Verdict)
+	if len(t.Inputs) > 0 {
+		fmt.Fprintf(out, "  head  %s\n", plain(paths(t.Inputs)))
+	}
+	if len(t.BaseInputs) > 0 {
+		fmt.Fprintf(out, "  base  %s\n", plain(paths(t.BaseInputs)))
+		if t.Likeness.Verdict != "unknown" {
+			fmt.Fprintf(out, "  the two workloads are %s%s\n", t.Likeness.Verdict, notes(t.Likeness.Notes))
+		}
+	}
+	for _, d := range environmentDifferences(t.Environment) {
+		fmt.Fprintf(out, "  differs: %s\n", plain(d))
+	}
+	for i := range t.Checks {
+		if c := &t.Checks[i]; c.Verdict != compare.Pass {
+			textCheck(out, c)
+		}
+	}
+	var rows [][]string
+	for i := range t.Checks {
+		if c := &t.Checks[i]; c.Verdict == compare.Pass {
+			rows = append(rows, passRow(c))
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(out)
+		table(out, "  ", rows, "llrll")
+	}
+	for _, w := range t.Warnings {
+		fmt.Fprintf(out, "  warning: %s\n", plain(w))
+	}
+}
+
+func notes(notes []string) string {
+	const most = 3
+	if len(notes) == 0 {
+		return ""
+	}
+	if len(notes) > most {
+		notes = append(append([]string{}, notes[:most]...), fmt.Sprintf("%d more", len(notes)-most))
+	}
+	return ": " + plain(strings.Join(notes, "; "))
+}
+
+// passRow is one line of the table of what holds.
+func passRow(c *compare.Check) []string {
+	change := "no base"
+	if c.Base != nil {
+		change = "unchanged"
+		if c.Head.Cmp(*c.Base) != 0 {
+			change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
+		}
+	}
+	return []string{"pass", plain(rowName(c.Metric, c.Labels)), c.Head.Format(c.Unit), change, limits(c)}
+}
+
+func rowName(metric string, labels measure.Labels) string {
+	if len(labels) == 0 {
+		return metric
+	}
+	return metric + " {" + labels.Key() + "}"
+}
+
+func textCheck(out io.Writer, c *compare.Check) {
+	fmt.Fprintf(out, "\n  %s  %s\n", c.Verdict, plain(rowName(c.Metric, c.Labels)))
+	var figures []string
+	if c.Head != nil {
+		figures = append(figures, "head "+c.Head.Exact(c.Unit))
+	}
+	if c.Base != nil {
+		figures = append(figures, "base "+c.Base.Exact(c.Unit))
+	}
+	if l := limits(c); l != "" {
+		figures = append(figures, "limit "+l)
+	}
+	fmt.Fprintf(out, "    %s\n", strings.Join(figures, " · "))
+	fmt.Fprintf(out, "    %s\n", plain(c.Reason))
+	if c.Limit.Why != "" {
+		fmt.Fprintf(out, "    why: %s\n", plain(c.Limit.Why))
+	}
+	fmt.Fprintf(out, "    budget: %s:%d:%d\n", plain(c.Limit.File), c.Limit.Line, c.Limit.Column)
+	textContributorTable(out, c)
+}
+
+func textContributorTable(out io.Writer, c *compare.Check) {
+	shown, hidden := selectContributors(c, textContributors)
+	if len(shown) == 0 {
+		return
+	}
+	rows := [][]string{{"change", "base", "head", "count", "allocated at"}}
+	if c.Base == nil {
+		rows = [][]string{{"bytes", "count", "allocated at"}}
+	}
+	for _, s := range shown {
+		name := textStyle.name(s.Display)
+		if c.Base == nil {
+			rows = append(rows, []string{s.HeadBytes.String(), fmt.Sprint(s.HeadCount), name})
+			continue
+		}
+		rows = append(rows, []string{s.Delta().Signed(), s.BaseBytes.String(), s.HeadBytes.String(), counts(s), name})
+	}
+	fmt.Fprintln(out)
+	align := "rrrrl"
+	if c.Base == nil {
+		align = "rrl"
+	}
+	table(out, "    ", rows, align)
+	if hidden != "" {
+		fmt.Fprintf(out, "    %s\n", hidden)
+	}
+}
+
+func counts(c compare.Contributor) string {
+	if c.BaseCount == c.HeadCount {
+		return fmt.Sprint(c.HeadCount)
+	}
+	return fmt.Sprintf("%d→%d", c.BaseCount, c.HeadCount)
+}
+
+// selectContributors takes the first contributors that tell most: what grew
+// (with a base), or who holds most (without); and says what is left out.
+func selectContributors(c *compare.Check, most int) (shown []compare.Contributor, hidden string) {
+	grown, shrunk, left := 0, 0, 0
+	var leftBytes, shrunkBytes measure.Bytes
+	for _, s := range c.Contributors {
+		switch {
+		case c.Base != nil && s.Delta() < 0:
+			shrunk++
+			shrunkBytes += s.Delta()
+		case len(shown) < most:
+			shown = append(shown, s)
+		case c.Base == nil || s.Delta() > 0:
+			left++
+			leftBytes += s.Delta()
+		}
+		if s.Delta() > 0 {
+			grown++
+		}
+	}
+	var parts []string
+	if left > 0 {
+		parts = append(parts, fmt.Sprintf("%d more: %s", left, leftBytes.Signed()))
+	}
+	if shrunk > 0 {
+		parts = append(parts, fmt.Sprintf("%d shrank: %s", shrunk, shrunkBytes))
+	}
+	if c.Unmoved > 0 {
+		parts = append(parts, fmt.Sprintf("%d did not move", c.Unmoved))
+	}
+	return shown, strings.Join(parts, " · ")
+}
+
+// table aligns columns: l left, r right. The last column is not padded.
+func table(out io.Writer, indent string, rows [][]string, align string) {
+	widths := make([]int, len(align))
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, r := range rows {
+		var line strings.Builder
+		for i, cell := range r {
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if align[i] == 'r' {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+		}
+		fmt.Fprintf(out, "%s%s\n", indent, strings.TrimRight(line.String(), " "))
+	}
+}
