@@ -53,8 +53,8 @@ type Severity string
 
 // The severities.
 const (
-	Fail Severity = "fail"
-	Warn Severity = "warn"
+	SeverityFail Severity = "fail"
+	SeverityWarn Severity = "warn"
 )
 
 // Limit is one number of the file. Value is in the metric's unit, but for the

@@ -296,7 +296,7 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 		p.add(v.at, parent, "metric", metric.Name+" is an upper bound for information and is never judged", "budget footprint.peak_bytes")
 		return nil
 	}
-	e := &Entry{Metric: metric, Pos: v.at, Severity: Fail, Select: maps.Clone(outer)}
+	e := &Entry{Metric: metric, Pos: v.at, Severity: SeverityFail, Select: maps.Clone(outer)}
 	switch {
 	case isNull(v.value):
 		p.add(v.place(), v.path, "limit", "no limit", "give max, min or growth")

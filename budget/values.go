@@ -229,7 +229,7 @@ func (p *parser) readGrowth(v pair, metric measure.Metric) *Growth {
 
 func (p *parser) readSeverity(v pair) Severity {
 	text, ok := p.scalar(v, string(typeSeverity))
-	if ok && text != string(Fail) && text != string(Warn) {
+	if ok && text != string(SeverityFail) && text != string(SeverityWarn) {
 		p.add(v.place(), v.path, "choice", "want "+string(typeSeverity)+", got "+quote(text), "")
 	}
 	return Severity(text)
