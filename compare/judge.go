@@ -242,7 +242,7 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, othe
 	if missing != "" {
 		reasons = append(reasons, missing)
 	}
-	if c.Verdict == Fail && e.Severity == budget.Warn {
+	if c.Verdict == Fail && e.Severity == budget.SeverityWarn {
 		c.Verdict = Warn
 	}
 	if len(reasons) == 0 {
@@ -312,14 +312,10 @@ func total(cs []measure.Contributor) (sum measure.Bytes) {
 	return sum
 }
 
-// excess is how far the value lies beyond what is allowed, as a share of it.
+// excess is how far the value lies beyond what is allowed, as a share of it; of
+// an allowance below 1 (nothing, as a rule) it is the plain distance.
 func excess(head, allowed measure.Value) float64 {
-	a := math.Abs(allowed.Float64())
-	d := math.Abs(head.Float64() - allowed.Float64())
-	if a == 0 {
-		return math.MaxFloat64 * min(1, d)
-	}
-	return d / a
+	return math.Abs(head.Float64()-allowed.Float64()) / max(1, math.Abs(allowed.Float64()))
 }
 
 // movement tells a change in words: "grew by 1.50 GiB (+12.5 %)".
