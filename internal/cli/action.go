@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+	"github.com/peakgate/peakgate/post"
+	"github.com/peakgate/peakgate/report"
+)
+
+var actionCommand = command{
+	name: "action", summary: "check, as a step of GitHub Actions",
+	about: `Does what check does for action.yml: it takes the step's inputs from the
+environment, shows the report in the log and on the job's summary page, marks each
+broken budget on its line of the budget file, and sets the step's outputs.
+
+  PEAKGATE_CONFIG      the budget file (peakgate.yml)
+  PEAKGATE_TARGETS     names of targets, between blanks or line ends (all)
+  PEAKGATE_BASE        one [TARGET=]X a line
+  PEAKGATE_REPORT_DIR  where report.md and result.json are written (a new folder
+                       in RUNNER_TEMP)
+
+Outputs: verdict is pass, warn, fail or no_data; failed is the number of checks
+that are over their budget or without data; report-path and json-path are the
+two files. Where there is no verdict, as with an error in the budget file, no
+output is set. Outside of a workflow the same is printed as plain text.`,
+	setup: func(_ *flag.FlagSet, s Streams) func([]string) (int, error) {
+		return func(args []string) (int, error) {
+			if len(args) > 0 {
+				return ExitUsage, usagef("action: takes no arguments, got %.40q; its inputs are in the environment", args[0])
+			}
+			return runAction(s)
+		}
+	},
+}
+
+// runAction prints through one post.Actions only, errors too: the runner looks
+// for commands on both streams, and an error quotes what it was given.
+func runAction(s Streams) (int, error) {
+	a := post.NewActions(s.Stdout, s.Getenv)
+	o := checkOptions{
+		config:  cmp.Or(s.Getenv("PEAKGATE_CONFIG"), "peakgate.yml"),
+		targets: strings.Fields(s.Getenv("PEAKGATE_TARGETS")),
+		bases:   lines(s.Getenv("PEAKGATE_BASE")),
+	}
+	a.Group("peakgate check")
+	r, err := o.check(Streams{Stdout: a, Stderr: a, Getenv: s.Getenv})
+	if err != nil {
+		report.Problem(a, err)
+		a.EndGroup()
+		annotateError(a, o.config, err)
+		err = errors.Join(a.Summary(problemPage(err)), a.Close())
+		return ExitUsage, err
+	}
+	code, err := showResult(a, r, s)
+	if err != nil {
+		report.Problem(a, err)
+		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
+		code = max(code, ExitNoData)
+	}
+	return code, a.Close()
+}
+
+// showResult shows a result in the log, marks lines, writes the files, the
+// summary and the outputs. An error leaves nothing out that can still be shown.
+func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
+	text, textErr := renderResult(r, "text")
+	a.Write(text)
+	a.EndGroup()
+	failed := annotateChecks(a, r)
+	code := exitCode(r.Verdict)
+	if code != ExitPass && failed == 0 {
+		a.Error(post.Annotation{File: r.Config, Title: "peakgate", Message: "the verdict is " + string(r.Verdict) + "; the report says why"})
+	}
+	problems := []error{textErr}
+	markdown, err := renderResult(r, "markdown")
+	problems = append(problems, err)
+	if err := a.Summary(markdown); err != nil { // the verdict stands without it
+		a.Warning(post.Annotation{Title: "peakgate", Message: "no job summary: " + err.Error()})
+	}
+	json, err := renderResult(r, "json")
+	problems = append(problems, err)
+	dir, err := reportDir(s)
+	problems = append(problems, err)
+	if err == nil {
+		for _, f := range []struct {
+			output, name string
+			data         []byte
+		}{{"report-path", "report.md", markdown}, {"json-path", "result.json", json}} {
+			path := filepath.Join(dir, f.name)
+			problems = append(problems, writeFile(path, f.data), a.Output(f.output, path))
+		}
+	}
+	problems = append(problems, a.Output("failed", strconv.Itoa(failed)), a.Output("verdict", string(r.Verdict)))
+	fmt.Fprintf(a, "peakgate: %s\n", r.Verdict)
+	if dir != "" {
+		fmt.Fprintf(a, "report: %s\n", dir)
+	}
+	return code, errors.Join(problems...)
+}
+
+// reportDir gives the folder of the reports as an absolute path: later steps may
+// run elsewhere.
+func reportDir(s Streams) (string, error) {
+	dir := s.Getenv("PEAKGATE_REPORT_DIR")
+	if dir == "" {
+		return os.MkdirTemp(s.Getenv("RUNNER_TEMP"), "peakgate-report-")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("%s: cannot make the folder for reports: %w", dir, cause(err))
+	}
+	return filepath.Abs(dir)
+}
+
+// annotateChecks marks every check that is not a pass on its budget's line, the
+// worst first, and gives the number of those that are red.
+func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
+	type marked struct {
+		target string
+		check  *compare.Check
+		class  int // 0 and 1 are red
+	}
+	var all []marked
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		for j := range t.Checks {
+			c := &t.Checks[j]
+			class := 1 // a verdict that is not known here is no pass
+			switch c.Verdict {
+			case compare.Pass, compare.Waived:
+				continue
+			case compare.Fail:
+				class = 0
+			case compare.Warn, compare.Inconclusive, compare.Decelerating:
+				class = 2
+			}
+			all = append(all, marked{t.Name, c, class})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y marked) int {
+		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(y.check.Excess, x.check.Excess))
+	})
+	for _, m := range all {
+		n := post.Annotation{
+			File: filepath.FromSlash(m.check.Limit.File), Line: m.check.Limit.Line, Column: m.check.Limit.Column,
+			Title: fmt.Sprintf("%s: %s: %s", m.check.Verdict, m.target, m.check.Metric), Message: sentence(m.check),
+		}
+		if m.class < 2 {
+			failed++
+			a.Error(n)
+		} else {
+			a.Warning(n)
+		}
+	}
+	return failed
+}
+
+// sentence is a check's reason with the code that most of its growth is from.
+func sentence(c *compare.Check) string {
+	out := c.Reason
+	if key := c.Labels.Key(); key != "" {
+		out += " {" + key + "}"
+	}
+	if len(c.Contributors) > 0 && c.Base != nil {
+		if top := c.Contributors[0]; top.Delta() > 0 && top.Key != measure.Other {
+			out += fmt.Sprintf("; most of it, %s, is allocated at %s", top.Delta().Signed(), top.Display)
+		}
+	}
+	if c.Limit.Why != "" {
+		out += "; why the budget is so: " + c.Limit.Why
+	}
+	return out
+}
+
+// annotateError marks the faults of a budget file on their own lines, any other
+// error on the file.
+func annotateError(a *post.Actions, config string, err error) {
+	var faulty budgetError
+	if !errors.As(err, &faulty) {
+		if !exists(config) {
+			config = ""
+		}
+		a.Error(post.Annotation{File: config, Title: "peakgate", Message: err.Error()})
+		return
+	}
+	for _, e := range faulty.faults {
+		message := e.Message
+		if e.Path != "" {
+			message = e.Path + ": " + message
+		}
+		if e.Hint != "" {
+			message += "; " + e.Hint
+		}
+		a.Error(post.Annotation{File: filepath.FromSlash(e.File), Line: e.Line, Column: e.Column, Title: "budget: " + e.Rule, Message: message})
+	}
+}
+
+// problemPage is the summary where there is no verdict. Indented text cannot
+// leave its block, whatever is in it.
+func problemPage(err error) []byte {
+	var text strings.Builder
+	report.Problem(&text, err)
+	var page strings.Builder
+	page.WriteString("**peakgate came to no verdict.**\n\n")
+	for line := range strings.Lines(text.String()) {
+		page.WriteString("    " + line)
+	}
+	return []byte(page.String())
+}
+
+// lines gives the lines that are not blank.
+func lines(s string) []string {
+	var out []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
