@@ -1,0 +1,373 @@
+// Package e2e runs the action of this repository as a workflow does, under act
+// (github.com/nektos/act) in its host mode: action.yml itself, its inputs, the
+// binary that it builds, exit codes, outputs, job summary and annotations. It
+// needs no network, no container and no token.
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// required turns a skip into a failure: .ci/run sets it.
+const required = "PEAKGATE_E2E"
+
+// use is what one use of the action left behind.
+type use struct {
+	outcome     string
+	outputs     map[string]string
+	exit        int
+	summary     string
+	annotations []annotation
+	log         string // printed text
+	report      []byte // the file of report-path
+	json        []byte // the file of json-path
+}
+
+type annotation struct {
+	level, file, title, message string
+	line, column                int
+}
+
+func TestAction(t *testing.T) {
+	uses := runWorkflow(t, findAct(t))
+
+	t.Run("green", func(t *testing.T) {
+		u := uses["green"]
+		u.expect(t, "success", "pass", 0)
+		u.expectFailed(t, 0)
+		if len(u.annotations) > 0 {
+			t.Errorf("annotations on a pass: %+v", u.annotations)
+		}
+		u.expectReports(t)
+	})
+
+	t.Run("red", func(t *testing.T) {
+		u := uses["red"]
+		u.expect(t, "failure", "fail", 1)
+		u.expectReports(t)
+		u.expectOnBudgetLines(t, "fixtures/regression/peakgate.yml", "plan.need_bytes", "live.peak_bytes")
+		if dir := filepath.ToSlash(u.outputs["report-path"]); !strings.HasSuffix(dir, "/reports/red/report.md") {
+			t.Errorf("report-path is %s, want it in the folder of report-dir", dir)
+		}
+	})
+
+	t.Run("in a folder", func(t *testing.T) {
+		u := uses["inside"]
+		u.expect(t, "failure", "fail", 1)
+		u.expectOnBudgetLines(t, "fixtures/regression/peakgate.yml", "plan.need_bytes", "live.peak_bytes")
+	})
+
+	// An error in the budget file is no verdict: no output is set, and the place
+	// of each fault is marked.
+	t.Run("broken budget", func(t *testing.T) {
+		u := uses["broken"]
+		u.expect(t, "failure", "", 2)
+		for name, value := range u.outputs {
+			if value != "" {
+				t.Errorf("output %s is %q, want it not set", name, value)
+			}
+		}
+		lines := map[int]bool{}
+		for _, a := range u.annotations {
+			if a.level != "error" || a.file != "e2e/testdata/broken.yml" {
+				t.Errorf("got %+v, want an error in e2e/testdata/broken.yml", a)
+			}
+			lines[a.line] = true
+		}
+		if !lines[6] || !lines[7] {
+			t.Errorf("marks on lines %v, want 6 (a number without a unit) and 7 (a name that is no metric)", lines)
+		}
+		if !strings.Contains(u.summary, "no verdict") {
+			t.Errorf("the summary does not say that there is no verdict:\n%s", u.summary)
+		}
+	})
+
+	t.Run("nothing measured", func(t *testing.T) {
+		u := uses["nothing"]
+		u.expect(t, "failure", "no_data", 3)
+		u.expectFailed(t, 1)
+		u.expectReports(t)
+		u.expectOnBudgetLines(t, "e2e/testdata/nothing.yml", "plan.need_bytes")
+	})
+}
+
+func (u use) expect(t *testing.T, outcome, verdict string, exit int) {
+	t.Helper()
+	if u.outcome != outcome {
+		t.Errorf("the step ended in %q, want %q\n%s", u.outcome, outcome, u.log)
+	}
+	if got := u.outputs["verdict"]; got != verdict {
+		t.Errorf("output verdict is %q, want %q", got, verdict)
+	}
+	if u.exit != exit {
+		t.Errorf("exit code %d, want %d", u.exit, exit)
+	}
+	if u.summary == "" {
+		t.Error("the job summary is empty")
+	}
+}
+
+func (u use) expectFailed(t *testing.T, failed int) {
+	t.Helper()
+	if got := u.outputs["failed"]; got != strconv.Itoa(failed) {
+		t.Errorf("output failed is %q, want %d", got, failed)
+	}
+}
+
+// expectReports holds the two files against each other, the outputs and the
+// summary.
+func (u use) expectReports(t *testing.T) {
+	t.Helper()
+	var result struct {
+		Schema, Verdict string
+		Targets         []struct{ Name string }
+	}
+	if err := json.Unmarshal(u.json, &result); err != nil {
+		t.Fatalf("the file of json-path: %v", err)
+	}
+	if result.Schema != "peakgate.result/1" || result.Verdict != u.outputs["verdict"] || len(result.Targets) == 0 {
+		t.Errorf("the file of json-path says schema %q, verdict %q, %d targets; the output says %q", result.Schema, result.Verdict, len(result.Targets), u.outputs["verdict"])
+	}
+	if len(u.report) == 0 || strings.TrimSpace(string(u.report)) != strings.TrimSpace(u.summary) {
+		t.Errorf("the file of report-path and the summary differ:\n%s\n---\n%s", u.report, u.summary)
+	}
+	for _, target := range result.Targets {
+		if !strings.Contains(u.log, target.Name) || !strings.Contains(u.summary, target.Name) {
+			t.Errorf("target %s is not named in both the log and the summary", target.Name)
+		}
+	}
+}
+
+// expectOnBudgetLines wants one error a metric, on the line of the budget file
+// that names it, and as many as the output failed says.
+func (u use) expectOnBudgetLines(t *testing.T, file string, metrics ...string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := strings.Split(string(data), "\n")
+	seen := map[string]bool{}
+	for _, a := range u.annotations {
+		if a.level != "error" {
+			continue
+		}
+		if a.file != file || a.line < 1 || a.line > len(source) {
+			t.Errorf("got %+v, want a line of %s", a, file)
+			continue
+		}
+		for _, metric := range metrics {
+			if strings.Contains(a.title, metric) {
+				seen[metric] = true
+				if !strings.Contains(source[a.line-1], metric) {
+					t.Errorf("%s is marked on line %d, which is %q", metric, a.line, source[a.line-1])
+				}
+			}
+		}
+	}
+	for _, metric := range metrics {
+		if !seen[metric] {
+			t.Errorf("no error for %s among %+v", metric, u.annotations)
+		}
+	}
+	var errs int
+	for _, a := range u.annotations {
+		if a.level == "error" {
+			errs++
+		}
+	}
+	u.expectFailed(t, errs)
+}
+
+// findAct gives the path of act, or skips.
+func findAct(t *testing.T) string {
+	t.Helper()
+	var missing string
+	act, err := exec.LookPath("act")
+	switch {
+	case runtime.GOOS == "windows":
+		missing = "act has no host mode on Windows that runs bash steps"
+	case err != nil:
+		missing = "act is not installed; go install github.com/nektos/act@v0.2.89, or run .ci/run"
+	default:
+		if _, err := os.Stat("../.git"); err != nil {
+			missing = "act wants a git repository"
+		}
+	}
+	if missing != "" {
+		if os.Getenv(required) != "" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	return act
+}
+
+// runWorkflow runs testdata/workflow.yml under act and collects what each use of
+// the action left, by the id of its step.
+func runWorkflow(t *testing.T, act string) map[string]*use {
+	t.Helper()
+	touchSources(t)
+	seen, keep := t.TempDir(), abs(t, "testdata/keep.sh")
+	event := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(event, []byte(`{"pull_request":{"number":1,"head":{"ref":"change"},"base":{"ref":"main"}}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(act, "pull_request", "--json", "--no-cache-server", "-P", "ubuntu-latest=-self-hosted",
+		"-C", abs(t, ".."), "-W", abs(t, "testdata/workflow.yml"), "-e", event, "--env", "SEEN="+seen, "--env", "KEEP="+keep)
+	// act's own files go into a folder of the test; Go's stay where they are, so
+	// that the action's build is a matter of moments.
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(out)))
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("act: %v\n%s\n%s", err, stderr.String(), messages(stdout.Bytes()))
+	}
+	uses := readLog(t, stdout.Bytes())
+	for id, u := range uses {
+		u.outcome = string(read(t, filepath.Join(seen, id+".outcome")))
+		if err := json.Unmarshal(read(t, filepath.Join(seen, id+".outputs")), &u.outputs); err != nil {
+			t.Fatalf("%s: outputs: %v", id, err)
+		}
+		u.report, _ = os.ReadFile(filepath.Join(seen, id+".md"))
+		u.json, _ = os.ReadFile(filepath.Join(seen, id+".json"))
+	}
+	if len(uses) != 5 {
+		t.Fatalf("%d uses of the action ran, want 5\n%s", len(uses), messages(stdout.Bytes()))
+	}
+	return uses
+}
+
+// readLog takes act's JSON log apart: one object a line.
+func readLog(t *testing.T, log []byte) map[string]*use {
+	t.Helper()
+	uses := map[string]*use{}
+	exit := regexp.MustCompile(`^exit status (\d+)$`)
+	for line := range bytes.Lines(log) {
+		var l struct {
+			StepID                            []string
+			Stage, Command, Raw, Content, Msg string
+			RawOutput                         bool `json:"raw_output"`
+		}
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatalf("act printed %q: %v", line, err)
+		}
+		if len(l.StepID) != 2 || l.StepID[1] != "check" || l.Stage != "Main" { // the composite's own step
+			continue
+		}
+		u := uses[l.StepID[0]]
+		if u == nil {
+			u = &use{}
+			uses[l.StepID[0]] = u
+		}
+		switch {
+		case l.Command == "summary":
+			u.summary = l.Content
+		case l.Command == "error", l.Command == "warning", l.Command == "notice":
+			u.annotations = append(u.annotations, parseAnnotation(t, l.Command, l.Raw))
+		case l.RawOutput:
+			u.log += l.Msg
+		default:
+			if m := exit.FindStringSubmatch(l.Msg); m != nil {
+				u.exit, _ = strconv.Atoi(m[1])
+			}
+		}
+	}
+	return uses
+}
+
+// messages is the log for a person.
+func messages(log []byte) string {
+	var out strings.Builder
+	for line := range bytes.Lines(log) {
+		var l struct{ Msg string }
+		if json.Unmarshal(line, &l) != nil {
+			l.Msg = string(line)
+		}
+		out.WriteString(strings.TrimRight(l.Msg, "\n") + "\n")
+	}
+	return out.String()
+}
+
+// parseAnnotation reads a workflow command as the runner does: properties end at
+// the first "::" (act goes to the last).
+func parseAnnotation(t *testing.T, level, raw string) annotation {
+	t.Helper()
+	properties, message, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(raw), "::"+level), "::")
+	if !ok {
+		t.Fatalf("not an annotation: %q", raw)
+	}
+	unescape := strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",").Replace
+	a := annotation{level: level, message: unescape(message)}
+	for p := range strings.SplitSeq(strings.TrimSpace(properties), ",") {
+		name, value, _ := strings.Cut(p, "=")
+		switch value = unescape(value); name {
+		case "file":
+			a.file = value
+		case "title":
+			a.title = value
+		case "line":
+			a.line, _ = strconv.Atoi(value)
+		case "col":
+			a.column, _ = strconv.Atoi(value)
+		}
+	}
+	return a
+}
+
+// touchSources looks at every file that the action is built from, so that the go
+// command runs this test again when one has changed.
+func touchSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			_, err = os.Stat(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // gone since
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
