@@ -332,9 +332,9 @@ func movement(base, head measure.Value, unit measure.Unit) string {
 }
 
 // Percent is the change in percent with its sign, in parentheses and with a
-// space before it; empty where the base is 0.
+// space before it; empty where the base is 0 and where nothing changed.
 func Percent(base, head measure.Value) string {
-	if base.Float64() == 0 {
+	if base.Float64() == 0 || base.Cmp(head) == 0 {
 		return ""
 	}
 	p := (head.Float64() - base.Float64()) / math.Abs(base.Float64()) * 100

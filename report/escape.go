@@ -84,19 +84,20 @@ func code(s string) string {
 // character with a meaning is escaped, and mentions and references are broken.
 func prose(s string) string {
 	var out strings.Builder
-	for _, r := range plain(s) {
+	text := plain(s)
+	for i, r := range text {
 		switch {
 		case r == '@', r == '#':
 			out.WriteRune(r)
 			out.WriteString("\u200b") // a zero-width space: no mention, no reference
+		case r == ':' && i+1 < len(text) && text[i+1] != ' ':
+			out.WriteString(":\u200b") // no http:// link, no :emoji:
 		case r == '<':
 			out.WriteString("&lt;")
 		case r == '>':
 			out.WriteString("&gt;")
 		case r == '&':
 			out.WriteString("&amp;")
-		case r == ':':
-			out.WriteString("&#58;") // breaks http:// autolinks and :emoji:
 		case strings.ContainsRune("\\`*_{}[]()!|~$", r):
 			out.WriteByte('\\')
 			out.WriteRune(r)

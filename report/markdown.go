@@ -73,7 +73,9 @@ func markdownRow(out io.Writer, p place, budget bool) {
 	if c.Head != nil {
 		head = c.Head.Format(c.Unit)
 	}
-	if c.Base != nil && c.Head != nil {
+	if c.Base != nil && c.Head != nil && c.Head.Cmp(*c.Base) == 0 {
+		change = "unchanged"
+	} else if c.Base != nil && c.Head != nil {
 		change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
 	}
 	metric := code(c.Metric)
