@@ -42,11 +42,11 @@ type fault struct {
 }
 
 func (p *parser) add(at Position, path, rule, message, hint string) {
-	at = p.src.clamp(at)
 	if p.stopped || p.seen[fault{at, rule, message}] {
 		return
 	}
 	p.seen[fault{at, rule, message}] = true
+	at = p.src.clamp(at)
 	if len(p.errors) == maxFound {
 		p.stopped = true
 		rule, path, hint = "many", "", "mend these first"
@@ -163,8 +163,10 @@ func (p *parser) members(v pair, want string) []pair {
 // read; unknown ones, those not supported yet, and required ones that are not
 // there are reported here. A required key is not missed where another key was
 // probably meant to be it.
-func (p *parser) object(v pair, in context, read func(pair)) {
-	legal := legalKeys[in]
+//
+// It tells whether the mapping holds only what is understood.
+func (p *parser) object(v pair, in context, read func(pair)) bool {
+	legal, understood := legalKeys[in], true
 	excused := map[string]bool{}
 	for _, member := range p.pairs(v.value, v.path, 0) {
 		k := find(legal, member.name)
@@ -172,9 +174,10 @@ func (p *parser) object(v pair, in context, read func(pair)) {
 		case k == nil:
 			near, hint := suggest(member.name, "legal here:", legalNames[in])
 			p.add(member.at, v.path, "key", "unknown key "+quote(member.name), hint)
-			excused[near] = true
+			excused[near], understood = true, false
 		case !k.supported:
 			p.add(member.at, v.path, "unsupported", "key "+quote(member.name)+" is not supported yet", "remove it: this version would not obey it")
+			understood = false
 			if in == inTarget && (k.name == "run" || k.name == "dryrun") {
 				excused["captures"] = true // these make the captures
 			}
@@ -185,9 +188,10 @@ func (p *parser) object(v pair, in context, read func(pair)) {
 	}
 	for _, k := range legal {
 		if k.required && !excused[k.name] {
-			p.add(v.at, v.path, "missing", fmt.Sprintf("no key %q; want %s", k.name, k.value), "")
+			p.add(v.at, v.path, "missing", fmt.Sprintf("no key %q", k.name), "want "+string(k.value))
 		}
 	}
+	return understood
 }
 
 // suggest gives the name that was probably meant, which may be none, and a hint
@@ -285,7 +289,7 @@ func (p *parser) readTarget(v pair) *Target {
 func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 	metric, ok := measure.Lookup(v.name)
 	if !ok {
-		hint := "docs/budget.md lists the metrics"
+		hint := "peakgate measure CAPTURE shows the metrics that a capture has"
 		if near := measure.Nearest(v.name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
@@ -313,7 +317,7 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 		return nil
 	}
 	had := map[string]pair{}
-	p.object(v, inEntry, func(member pair) {
+	understood := p.object(v, inEntry, func(member pair) {
 		had[member.name] = member
 		switch member.name {
 		case "max":
@@ -323,7 +327,7 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 		case "growth":
 			e.Growth = p.readGrowth(member, metric)
 		case "floor":
-			e.Floor = p.readFloor(member, metric)
+			e.Floor = p.readLimit(member, floorUnit(metric.Unit), false)
 		case "severity":
 			e.Severity = p.readSeverity(member)
 		case "select":
@@ -338,7 +342,9 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 			panic("internal error: no reader for the key " + member.name)
 		}
 	})
-	p.checkEntry(v, e, had)
+	if understood { // else what seems to be left out may only be misspelt
+		p.checkEntry(v, e, had)
+	}
 	return e
 }
 
@@ -376,5 +382,8 @@ func describe(n *yaml.Node) string {
 	case isNull(n):
 		return "nothing"
 	}
-	return quote(n.Value)
+	if n.Tag == "!!str" {
+		return "the text " + quote(n.Value)
+	}
+	return strings.Trim(quote(n.Value), "\"")
 }

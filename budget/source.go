@@ -11,6 +11,18 @@ import (
 // source is the text of the file in lines, for places and snippets.
 type source struct {
 	lines []string
+	// The line that was asked for last, in runes: errors come in order, and one
+	// line may be the whole file.
+	last      int
+	lastRunes []rune
+}
+
+// runes gives a line that exists.
+func (s *source) runes(line int) []rune {
+	if s.last != line {
+		s.last, s.lastRunes = line, []rune(s.lines[line-1])
+	}
+	return s.lastRunes
 }
 
 const byteOrderMark = "\ufeff"
@@ -19,14 +31,14 @@ func newSource(data []byte) *source {
 	text := strings.TrimPrefix(string(data[:min(len(data), MaxSize)]), byteOrderMark)
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n") // YAML and editors both break there
-	return &source{strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
+	return &source{lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n")}
 }
 
 // clamp moves a place that is outside the file to the nearest one inside. A
 // column may be one past the end of its line.
 func (s *source) clamp(p Position) Position {
 	p.Line = min(max(p.Line, 1), len(s.lines))
-	p.Column = min(max(p.Column, 1), utf8.RuneCountInString(s.lines[p.Line-1])+1)
+	p.Column = min(max(p.Column, 1), len(s.runes(p.Line))+1)
 	return p
 }
 
@@ -39,7 +51,7 @@ func (s *source) snippet(line, column int) string {
 		return ""
 	}
 	const before, most = 60, 120 // runes shown
-	text := []rune(s.lines[line-1])
+	text := s.runes(line)
 	at := min(max(column-1, 0), len(text))
 	end := at + tokenLength(text[at:])
 

@@ -133,6 +133,10 @@ func (p *parser) checkNode(n *yaml.Node, depth int, open map[*yaml.Node]bool) bo
 		return true
 	case n.Style&yaml.TaggedStyle != 0:
 		p.add(at, "", "tag", "explicit tag "+quote(n.Tag), "remove it; put the value in quotes if it is text")
+		if n.Kind == yaml.ScalarNode { // read on as if it were not there
+			n.Style, n.Tag = n.Style&^yaml.TaggedStyle, ""
+			n.Tag = n.ShortTag()
+		}
 	}
 	if n.Anchor != "" {
 		open[n] = true
@@ -147,60 +151,74 @@ func (p *parser) checkNode(n *yaml.Node, depth int, open map[*yaml.Node]bool) bo
 
 // libraryLine is how the YAML library names a line: not always the right one, and
 // never a column.
-var libraryLine = regexp.MustCompile(`^yaml: (line (\d+): )?`)
+var libraryLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntaxError gives the library's message a place: the end of the shortest
-// beginning of the file that fails in the same way, first in lines, then in
-// characters of the last line.
+// syntaxError reports what the library says, in plainer words where there are any.
 func (p *parser) syntaxError(data []byte, err error) {
 	message := libraryLine.ReplaceAllString(err.Error(), "")
-	fails := func(text string) bool {
-		_, _, err := decode([]byte(text))
-		return err != nil && libraryLine.ReplaceAllString(err.Error(), "") == message
+	at := p.findFault(data, err, message)
+	line := p.src.runes(at.Line)
+	upTo := string(line[:min(at.Column, len(line))])
+	indent := string(line[:len(line)-len([]rune(strings.TrimLeft(string(line), " \t")))])
+	firstText := len(indent) + 1
+
+	rule, hint := "syntax", ""
+	switch {
+	case strings.Contains(message, "max depth"):
+		rule, message = "nesting", fmt.Sprintf("nested deeper than %d levels", maxDepth)
+	case strings.HasPrefix(message, "unknown anchor"):
+		at.Column = 1 + utf8.RuneCountInString(upTo[:max(0, strings.LastIndexByte(upTo, '*'))])
+		rule, message, hint = "alias", strings.TrimSuffix(message, " referenced"), "define it above this place, with & instead of *"
+	case strings.ContainsRune(indent, '\t'):
+		at.Column = 1 + strings.IndexByte(indent, '\t')
+		message, hint = "a tab in the indentation", "indent with spaces"
+	case strings.HasPrefix(message, "found character that cannot start") && upTo != "":
+		message, hint = fmt.Sprintf("a value cannot begin with %q", line[len([]rune(upTo))-1]), "put it in quotes"
+	case strings.HasPrefix(message, "did not find expected alphabetic"):
+		message, hint = "* begins an alias and & an anchor, and no name follows", "put the value in quotes"
+	case strings.HasPrefix(message, "mapping values"):
+		message, hint = "a second colon in one value", "put text that holds \": \" in quotes, and check the indentation"
+	case strings.HasPrefix(message, "found unexpected end of stream"):
+		message, hint = "a quote that is never closed", ""
+	case strings.HasPrefix(message, "found incompatible YAML"):
+		at.Column = 1
+		message, hint = "a %YAML directive that is not read here", "remove the line"
+	case strings.HasPrefix(message, "could not find expected ':'"):
+		at.Column = firstText
+		message, hint = "a key without a colon", "a key is followed by a colon and a space"
+	default:
+		if strings.HasPrefix(message, "did not find expected") {
+			hint = "check the indentation and the brackets"
+			if strings.Contains(message, "key") || strings.Contains(message, "'-'") {
+				at.Column = firstText
+			}
+		}
+		message = "not YAML: " + printable(message)
 	}
+	p.add(at, "", rule, printable(message), hint)
+}
+
+// findFault gives the end of the shortest beginning of the file that fails in the
+// same way, first in lines, then in characters of the last line.
+func (p *parser) findFault(data []byte, err error, message string) Position {
 	lines := p.src.lines
 	if len(data) > maxSearch {
 		line := 1
-		if m := libraryLine.FindStringSubmatch(err.Error()); m[2] != "" {
-			line, _ = strconv.Atoi(m[2])
+		if m := libraryLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+			line, _ = strconv.Atoi(m[1])
 		}
-		p.add(Position{line, 1}, "", "syntax", printable(message), "the place is near this line")
-		return
+		return Position{min(max(line, 1), len(lines)), 1}
+	}
+	fails := func(text string) bool {
+		_, _, err := decode([]byte(text))
+		return err != nil && libraryLine.ReplaceAllString(err.Error(), "") == message
 	}
 	n := 1 + sort.Search(len(lines)-1, func(i int) bool { return fails(strings.Join(lines[:i+1], "\n") + "\n") })
 	before := strings.Join(lines[:n-1], "\n")
 	if n > 1 {
 		before += "\n"
 	}
-	last := []rune(lines[n-1])
+	last := p.src.runes(n)
 	column := 1 + sort.Search(max(len(last)-1, 0), func(i int) bool { return fails(before + string(last[:i+1])) })
-	upTo := string(last[:min(column, len(last))])
-
-	rule, hint := "syntax", ""
-	switch firstText := 1 + len(last) - len([]rune(strings.TrimLeft(string(last), " \t"))); {
-	case strings.Contains(message, "max depth"):
-		rule = "nesting"
-	case strings.HasPrefix(message, "unknown anchor"):
-		rule, hint = "alias", "define it above this place, with & instead of *"
-		column = 1 + utf8.RuneCountInString(upTo[:max(0, strings.LastIndexByte(upTo, '*'))])
-	case strings.ContainsRune(string(last[:firstText-1]), '\t'):
-		message, hint = "a tab in the indentation", "indent with spaces"
-		column = 1 + strings.IndexByte(string(last[:firstText-1]), '\t')
-	case strings.HasPrefix(message, "mapping values"):
-		hint = "put text that holds \": \" in quotes, and check the indentation"
-	case strings.HasPrefix(message, "found character that cannot start"):
-		hint = "put the value in quotes"
-	case strings.HasPrefix(message, "found unexpected end of stream"):
-		hint = "close the quote"
-	case strings.HasPrefix(message, "found incompatible YAML"):
-		message, hint, column = "a %YAML directive that is not read here", "remove the line", 1
-	case strings.HasPrefix(message, "could not find expected ':'"):
-		hint, column = "a key is followed by a colon and a space", firstText
-	case strings.HasPrefix(message, "did not find expected"):
-		hint = "check the indentation and the brackets"
-		if strings.Contains(message, "key") || strings.Contains(message, "'-'") {
-			column = firstText
-		}
-	}
-	p.add(Position{n, column}, "", rule, printable(message), hint)
+	return Position{n, column}
 }

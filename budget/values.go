@@ -46,16 +46,15 @@ func (p *parser) readLimit(v pair, unit measure.Unit, lower bool) *Limit {
 	return &Limit{value, text, v.place()}
 }
 
-// readFloor reads a floor. That of a slope is a growth in all: bytes or a count.
-func (p *parser) readFloor(v pair, metric measure.Metric) *Limit {
-	unit := metric.Unit
+// floorUnit is the unit of a floor. That of a slope is a growth in all.
+func floorUnit(unit measure.Unit) measure.Unit {
 	switch unit {
 	case measure.BytesPerStep, measure.BytesPerHour:
-		unit = measure.ByteUnit
+		return measure.ByteUnit
 	case measure.CountPerStep, measure.CountPerHour:
-		unit = measure.Count
+		return measure.Count
 	}
-	return p.readLimit(v, unit, false)
+	return unit
 }
 
 func isSlope(unit measure.Unit) bool { return strings.Contains(string(unit), "/") }
@@ -282,6 +281,9 @@ func (p *parser) readPatterns(v pair) []Pattern {
 	var out []Pattern
 	first := map[string]Position{}
 	for _, item := range items {
+		if p.stopped {
+			return nil
+		}
 		text, ok := p.scalar(item, "a path")
 		if !ok {
 			continue
