@@ -160,3 +160,40 @@ var catalogue = []Metric{
 	{Name: "retry.longest_seconds", Unit: Seconds, Kind: Exact, Doc: "the longest such wait."},
 	{Name: "launch.never_started", Unit: Count, Kind: Exact, Doc: "executions that never launched a kernel."},
 }
+
+// Page is the documentation page of the metrics, in markdown. docs/metrics.md
+// holds it; a test keeps the two equal.
+func Page() string {
+	var out strings.Builder
+	out.WriteString(`# Metrics
+
+A budget names these. A row is one metric with its labels; [budget.md](budget.md) tells how labels are selected.
+
+- *exact*: the same program gives the same number, so one run decides and a tolerance of 0 bytes is possible.
+- *observed*: true of this run; reruns differ.
+- *sampled*: estimated from samples.
+- *high_water*: a kernel's own maximum.
+
+Bytes are exact integers. A metric that a capture does not give is absent, never 0, and a budget over it is ` + "`no_data`" + `.
+`)
+	for _, group := range [][2]string{
+		{"plan.", "Plans of XLA, per module and memory space"},
+		{"", "Allocators, pools, series and processes"},
+	} {
+		out.WriteString("\n## " + group[1] + "\n\n| metric | unit | kind | definition |\n|---|---|---|---|\n")
+		for _, m := range catalogue {
+			if strings.HasPrefix(m.Name, "plan.") != (group[0] == "plan.") {
+				continue
+			}
+			doc := m.Doc
+			if m.HigherIsBetter {
+				doc += " Higher is better: a growth limit bounds its fall."
+			}
+			if m.Information {
+				doc += " Information: rarely worth a budget."
+			}
+			out.WriteString("| `" + m.Name + "` | " + string(m.Unit) + " | " + string(m.Kind) + " | " + doc + " |\n")
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write the outputs in testdata/script anew")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"peakgate": func() { os.Exit(Main(os.Args[1:], Process())) },
+	})
+}
+
+// TestScript runs testdata/script/COMMAND_CASE.txtar. The variable FIXTURES is
+// the folder of committed captures, CAPTURES the one of shared captures beside
+// the repository; [captures] tells whether that is there.
+func TestScript(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	captures := filepath.Join(repository, "..", "shared", "captures")
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("FIXTURES", filepath.Join(repository, "fixtures"))
+			e.Setenv("CAPTURES", captures)
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "captures" {
+				return false, nil
+			}
+			_, err := os.Stat(captures)
+			return err == nil, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command that must end with a given code: exits 3 peakgate check.
+// What it printed can be compared with stdout and stderr as after exec.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG …]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failed, ok := err.(*exec.ExitError)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v: exit code %d, want %d", args[1:], got, want)
+	}
+}
