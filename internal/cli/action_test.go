@@ -239,7 +239,7 @@ func TestMarksAreWorstFirstAndCounted(t *testing.T) {
 	}
 	a.Close()
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != post.MaxAnnotations+2+3 { // with one warning, and the count as text
+	if len(lines) != post.MaxAnnotations+2 { // with one warning, and the count of the rest
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())
 	}
 	for i, want := range []string{"large {module=m}", "small {module=m}", "absent {module=m}", "unknown {module=m}"} {
