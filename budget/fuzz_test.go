@@ -1,0 +1,86 @@
+package budget
+
+import (
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzParse: no input panics; an error has a place in the file, a known rule and
+// one line, and no File beside it; a File holds what its users count on.
+func FuzzParse(f *testing.F) {
+	seeds, err := filepath.Glob(filepath.Join("testdata", "*.yml"))
+	if err != nil || len(seeds) == 0 {
+		f.Fatalf("no seeds in testdata: %v", err)
+	}
+	for _, path := range seeds {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, c := range malformed {
+		f.Add([]byte(strings.Replace(small, c.old, c.new, 1)))
+	}
+	for _, c := range whole {
+		f.Add([]byte(c.text))
+	}
+	for _, r := range rules {
+		f.Add([]byte(r.example))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse(data, "f")
+		if err != nil {
+			es, ok := err.(Errors)
+			if !ok || len(es) == 0 || file != nil {
+				t.Fatalf("file %v error %T %v", file, err, err)
+			}
+			checkPlaces(t, string(data), es)
+			if n := strings.Count(es.Error(), "\n") + 1; n != len(es) {
+				t.Fatalf("%d lines for %d errors:\n%v", n, len(es), es)
+			}
+			if es.Render(data) == "" {
+				t.Fatal("nothing to show")
+			}
+			return
+		}
+		if file == nil || file.Version != 1 || len(file.Targets) == 0 {
+			t.Fatalf("no error, and the file is %+v", file)
+		}
+		names := map[string]bool{}
+		for _, target := range file.Targets {
+			if names[target.Name] || !targetName(target.Name) || len(target.Captures) == 0 || len(target.Budgets) == 0 {
+				t.Fatalf("target %+v", target)
+			}
+			names[target.Name] = true
+			for _, e := range target.Budgets {
+				if e.Max == nil && e.Min == nil && e.Growth == nil {
+					t.Fatalf("%s has no limit", e.Metric.Name)
+				}
+				if e.Growth != nil && e.Growth.Percent.Cmp(new(big.Rat)) < 0 {
+					t.Fatalf("%s has growth %s", e.Metric.Name, e.Growth.Percent)
+				}
+				if e.Severity != SeverityFail && e.Severity != SeverityWarn {
+					t.Fatalf("%s has severity %q", e.Metric.Name, e.Severity)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	data, err := os.ReadFile(filepath.Join("testdata", "good.yml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(data, "f"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
