@@ -29,6 +29,7 @@ func newActions(t *testing.T, env map[string]string) (*Actions, *bytes.Buffer) {
 
 func want(t *testing.T, got, want string) {
 	t.Helper()
+	got = strings.ReplaceAll(got, "\r\n", "\n") // as commands end on Windows
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("log differs (-want +got):\n%s", diff)
 	}
@@ -89,7 +90,7 @@ func TestAnnotationsAreCountedPerLevel(t *testing.T) {
 	}
 	a.Close()
 	a.Close() // says it once
-	got := log.String()
+	got := strings.ReplaceAll(log.String(), "\r\n", "\n")
 	if n := strings.Count(got, "::error::"); n != MaxAnnotations {
 		t.Errorf("%d errors, want %d", n, MaxAnnotations)
 	}

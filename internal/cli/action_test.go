@@ -75,7 +75,7 @@ func (r *stepRun) outputs(t *testing.T) map[string]string {
 func (r *stepRun) commands() (out []string) {
 	stop := ""
 	for line := range strings.Lines(r.stdout.String()) {
-		line = strings.TrimSuffix(line, "\n")
+		line = strings.TrimRight(line, "\r\n")
 		if stop != "" {
 			if line == "::"+stop+"::" {
 				stop = ""
@@ -238,7 +238,7 @@ func TestMarksAreWorstFirstAndCounted(t *testing.T) {
 		t.Errorf("%d checks are red, want %d: a verdict that is not known is no pass", got, want)
 	}
 	a.Close()
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(log.String()), "\r\n", "\n"), "\n")
 	if len(lines) != post.MaxAnnotations+2 { // with one warning, and the count of the rest
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())
 	}
