@@ -1,0 +1,249 @@
+package xla
+
+import (
+	"cmp"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// contributors says who holds the bytes of a plan: for each metric that has
+// contributors of its own, a list that adds up to the metric.
+func (m *Module) contributors(p *Plan, labels measure.Labels) []measure.Contributor {
+	var arguments, outputs, lasting []holder // lasting: arguments, unaliased outputs, constants
+	var indefinite []holder                  // those of lasting that are part of the heap peak
+	for i := range m.Assignment.Allocations {
+		al := &m.Assignment.Allocations[i]
+		if al.Space != p.Space {
+			continue
+		}
+		kind := al.Kind()
+		var h holder
+		switch kind {
+		case ThreadLocal, Temp:
+			continue
+		case Argument:
+			h = m.argumentHolder(al)
+			arguments = append(arguments, h)
+			if al.MaybeLiveOut {
+				outputs = append(outputs, m.outputHolder(al))
+			}
+		case Output:
+			h = m.outputHolder(al)
+			outputs = append(outputs, h)
+		case Constant:
+			h = m.bufferHolder(m.largest(al), ClassConstant)
+			h.bytes = al.SizeBytes
+		}
+		lasting = append(lasting, h)
+		if m.holdsBuffer(al) {
+			indefinite = append(indefinite, h)
+		}
+	}
+	temp, live := m.tempHolders(p)
+	need := append(append([]holder(nil), lasting...), temp...)
+
+	var out []measure.Contributor
+	add := func(metric string, total int64, holders []holder) {
+		out = append(out, group(metric, labels, total, holders)...)
+	}
+	add("plan.need_bytes", p.NeedBytes, need)
+	add("plan.argument_bytes", p.ArgumentBytes, arguments)
+	add("plan.output_bytes", p.OutputBytes, outputs)
+	add("plan.temp_bytes", p.TempBytes, temp)
+	if p.Peak != nil {
+		add("plan.heap_peak_bytes", p.Peak.HeapBytes, append(indefinite, live...))
+	}
+	return out
+}
+
+// tempHolders gives what the temp block holds at the peak of its trace, with what
+// fragmentation leaves unused, and of that what is live. Where the trace tells
+// nothing of the block, it is one holder.
+func (m *Module) tempHolders(p *Plan) (block, live []holder) {
+	if p.Peak != nil && p.Peak.Simulation != nil {
+		for _, b := range p.Peak.Simulation.Live() {
+			if m.Assignment.Buffers[b].SizeBytes > 0 {
+				live = append(live, m.bufferHolder(int32(b), m.class(b)))
+			}
+		}
+	}
+	if p.TempBytes == 0 {
+		return nil, live
+	}
+	left := p.TempBytes
+	for _, h := range live {
+		left -= h.bytes
+	}
+	if left < 0 || len(live) == 0 {
+		return []holder{{class: ClassTemp, bytes: p.TempBytes, name: "temp block", exact: true}}, live
+	}
+	block = live
+	if left > 0 {
+		block = append(block[:len(block):len(block)], holder{class: ClassTemp, bytes: left, name: "fragmentation", exact: true})
+	}
+	return block, live
+}
+
+// bufferHolder names a logical buffer by what it was made for.
+func (m *Module) bufferHolder(b int32, class Class) holder {
+	h := holder{class: class, name: "unknown"}
+	if b < 0 {
+		return h
+	}
+	buf := &m.Assignment.Buffers[b]
+	h.bytes = buf.SizeBytes
+	in := m.instruction(buf.Instruction)
+	if in == nil {
+		return h
+	}
+	h.shape, h.name = in.Shape.At(buf.Index), in.Opcode
+	o := m.origin(buf.Instruction, buf.Index)
+	if o.Metadata == nil {
+		return h
+	}
+	if o.Metadata.OpName != "" {
+		h.name = withoutJit(o.Metadata.OpName)
+	}
+	if h.frame, _ = m.Source(o.Metadata); h.frame.File == "" {
+		h.frame, _ = m.Source(in.Metadata)
+	}
+	return h
+}
+
+// argumentHolder names an argument as the program does (JAX: params['emb']), else
+// by its number.
+func (m *Module) argumentHolder(al *BufferAllocation) holder {
+	h := holder{class: ClassArgument, bytes: al.SizeBytes, name: "argument " + ParameterIndex{al.Parameter, al.ParameterIndex}.String(), exact: true}
+	i, ok := m.find().parameter[al.Parameter]
+	if !ok {
+		return h
+	}
+	in := &m.Instructions[i]
+	h.shape = in.Shape.At(al.ParameterIndex)
+	if in.Metadata != nil && in.Metadata.OpName != "" {
+		h.name, h.exact = withoutJit(in.Metadata.OpName)+indexText(al.ParameterIndex), false
+		h.frame, _ = m.Source(in.Metadata)
+	}
+	return h
+}
+
+// outputHolder names an output by the instruction that computes it: the same
+// whether or not it is written over a parameter.
+func (m *Module) outputHolder(al *BufferAllocation) holder {
+	l := m.find()
+	best := m.largest(al)
+	for _, p := range al.Assigned {
+		if b, ok := l.buffer[p.Buffer]; ok && l.output[p.Buffer] {
+			best = b
+			break
+		}
+	}
+	h := m.bufferHolder(best, ClassOutput)
+	h.bytes = al.SizeBytes
+	return h
+}
+
+// group makes one contributor of the holders with equal keys.
+func group(metric string, labels measure.Labels, total int64, holders []holder) []measure.Contributor {
+	type member struct {
+		holder
+		count, sum int64
+	}
+	members := map[string]*member{}
+	var order []string
+	for _, h := range holders {
+		key := h.key()
+		g, ok := members[key]
+		if !ok {
+			g = &member{holder: h}
+			members[key] = g
+			order = append(order, key)
+		} else if h.before(&g.holder) {
+			g.holder = h
+		}
+		g.count++
+		g.sum += h.bytes
+	}
+	list := make([]measure.Contributor, 0, len(order))
+	for _, key := range order {
+		g := members[key]
+		c := measure.Contributor{
+			Metric: metric, Labels: labels, Key: key, Display: g.display(g.count),
+			Bytes: measure.Bytes(g.sum), Count: g.count, Class: string(g.class),
+		}
+		if g.frame.File != "" {
+			c.Source = &measure.Source{File: g.frame.File, Line: g.frame.Line}
+		}
+		list = append(list, c)
+	}
+	return measure.KeepLargest(metric, labels, measure.Bytes(total), list)
+}
+
+// before reports whether h rather than g stands for a group: the largest, and
+// among equals the one that does not depend on the order of the file.
+func (h *holder) before(g *holder) bool {
+	return cmp.Or(
+		cmp.Compare(g.bytes, h.bytes),
+		cmp.Compare(h.frame.File, g.frame.File),
+		cmp.Compare(h.frame.Line, g.frame.Line),
+		cmp.Compare(h.name, g.name),
+		cmp.Compare(h.shape.String(), g.shape.String()),
+	) < 0
+}
+
+// shapes gives the texts of shapes for the facts of a module.
+func shapes(list []*Shape) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = s.String()
+	}
+	return out
+}
+
+// fact describes the module.
+func (m *Module) fact(labels measure.Labels) measure.ModuleFact {
+	f := measure.ModuleFact{
+		Labels: labels, Instructions: int64(len(m.Instructions)), Computations: int64(len(m.Computations)),
+		Fingerprint: m.Fingerprint, Aliased: int64(len(m.Aliases)), Remat: m.Remat, Assigned: m.Assignment != nil,
+	}
+	l := m.find()
+	var parameters []*Shape
+	for n := int64(0); ; n++ {
+		i, ok := l.parameter[n]
+		if !ok {
+			break
+		}
+		parameters = append(parameters, m.Instructions[i].Shape)
+	}
+	f.Parameters = shapes(parameters)
+	if root := m.root(m.EntryID); root != nil && root.Shape != nil {
+		if root.Shape.Type == tuple {
+			f.Outputs = shapes(root.Shape.Tuple)
+		} else {
+			f.Outputs = shapes([]*Shape{root.Shape})
+		}
+	}
+	for _, d := range m.Donors {
+		if !l.aliased[d.String()] {
+			f.Donors++
+		}
+	}
+	if m.Assignment != nil {
+		f.Aliased = 0
+		for i := range m.Assignment.Allocations {
+			if m.donated(&m.Assignment.Allocations[i]) {
+				f.Aliased++
+			}
+		}
+	}
+	return f
+}
+
+// moduleLabels are the labels of all that is said of the module.
+func (m *Module) moduleLabels() measure.Labels {
+	labels := measure.Labels{"module": m.Name}
+	if m.Program != "" {
+		labels["program"] = m.Program
+	}
+	return labels
+}

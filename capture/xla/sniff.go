@@ -1,0 +1,208 @@
+package xla
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The formats that this package reads.
+const (
+	FormatXSpace   = "xla.xspace"
+	FormatHloProto = "xla.hlo_proto"
+)
+
+// Sniff tells from the first bytes of a file (64 KiB are plenty, all of a smaller
+// file) whether it is an XSpace or an HloProto. It looks at the structure of the
+// wire: both begin with field 1, a message. An XPlane holds an id and a name
+// there, an HloModuleProto a name, another name and computations. A bare
+// BufferAssignmentProto, a memory usage report and a pprof profile also begin
+// with field 1, but hold numbers where those hold names.
+//
+// A profile that went through a text copy, which destroyed it, is still told to be an
+// XSpace, so that Read can say what happened to it.
+func Sniff(head []byte) (format string, ok bool) {
+	switch {
+	case hloHead(head):
+		return FormatHloProto, true
+	case spaceHead(head), textCopy(head) && namesPlane(head):
+		return FormatXSpace, true
+	}
+	return "", false
+}
+
+// field is one field of a message whose end may be cut off.
+type field struct {
+	num  uint32
+	wire uint8
+	body []byte // as much as there is of it
+	cut  bool   // the body goes on after the end of what is known
+}
+
+// cutField reads the first field of b. ok is false where b cannot be the beginning
+// of a message; the field's number is 0 where b ends within the field's head.
+func cutField(b []byte) (f field, rest []byte, ok bool) {
+	tag, n := uvarint(b)
+	if n == 0 && len(b) < 5 {
+		return field{}, nil, true
+	}
+	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29-1 {
+		return field{}, nil, false
+	}
+	f.num, f.wire, b = uint32(tag>>3), uint8(tag&7), b[n:]
+	size := uint64(0)
+	switch f.wire {
+	case wireVarint, wireBytes:
+		v, n := uvarint(b)
+		switch {
+		case n < 0:
+			return field{}, nil, false
+		case n == 0:
+			return field{}, nil, true
+		case f.wire == wireBytes:
+			size = v
+		}
+		b = b[n:]
+	case wireFixed64:
+		size = 8
+	case wireFixed32:
+		size = 4
+	default:
+		return field{}, nil, false
+	}
+	if size > uint64(len(b)) {
+		f.body, f.cut = b, true
+		return f, nil, size < 1<<40
+	}
+	f.body = b[:size]
+	return f, b[size:], true
+}
+
+// spaceHead reports whether b begins an XSpace: planes, one of them with a name.
+func spaceHead(b []byte) bool {
+	named := false
+	for len(b) > 0 {
+		f, rest, ok := cutField(b)
+		switch {
+		case !ok:
+			return false
+		case f.num == 0:
+			return named
+		case f.wire != wireBytes || f.num > 15:
+			return false
+		case f.num == 1:
+			plane, name := planeHead(f.body)
+			if !plane {
+				return false
+			}
+			named = named || name
+		}
+		b = rest
+	}
+	return named
+}
+
+// planeHead reports whether b begins an XPlane, and whether it holds a name.
+func planeHead(b []byte) (ok, named bool) {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b)
+		switch {
+		case !ok:
+			return false, false
+		case f.num == 0:
+			return true, named
+		case f.num == 1 && f.wire != wireVarint:
+			return false, false
+		case f.num >= 2 && f.num <= 6 && f.wire != wireBytes:
+			return false, false
+		case f.num > 31:
+			return false, false
+		case f.num == 2:
+			if !isName(f.body) || len(f.body) == 0 {
+				return false, false
+			}
+			named = true
+		}
+		b = rest
+	}
+	return true, named
+}
+
+// hloHead reports whether b begins an HloProto that holds a module.
+func hloHead(b []byte) bool {
+	f, _, ok := cutField(b)
+	if !ok || f.num != 1 || f.wire != wireBytes {
+		return false
+	}
+	named, known := false, 0
+	for b := f.body; len(b) > 0; {
+		f, rest, ok := cutField(b)
+		if !ok {
+			return false
+		}
+		switch f.num {
+		case 0:
+			return named && known > 0
+		case 1, 2: // name, entry_computation_name
+			if f.wire != wireBytes || !isName(f.body) || len(f.body) == 0 {
+				return false
+			}
+			named = named || f.num == 1
+			if f.num == 2 {
+				known++
+			}
+		case 3, 4: // computations, host_program_shape
+			if f.wire != wireBytes {
+				return false
+			}
+			known++
+		case 5, 6: // id, entry_computation_id
+			if f.wire != wireVarint {
+				return false
+			}
+			known++
+		default:
+			if f.num > 63 {
+				return false
+			}
+		}
+		b = rest
+	}
+	return named && known > 0
+}
+
+// isName reports whether b could be a name: valid text of sensible length.
+func isName(b []byte) bool {
+	if len(b) > 4096 || !utf8.Valid(b) {
+		return false
+	}
+	for _, r := range string(b) {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// replacement is what a copy through text writes for each byte that is no valid UTF-8.
+const replacement = "\xef\xbf\xbd"
+
+// textCopy reports whether b, the beginning of a file, went through a copy that
+// took it for text. Protocol buffers of any length hold bytes of 0x80 and above
+// (lengths from 128 on) that are no valid UTF-8; the copy turned them into EF BF BD.
+func textCopy(b []byte) bool {
+	for cut := 0; cut < utf8.UTFMax && len(b) > 0; cut++ {
+		if r, n := utf8.DecodeLastRune(b); r != utf8.RuneError || n > 1 {
+			break
+		}
+		b = b[:len(b)-1] // the head may end within a character
+	}
+	return bytes.Contains(b, []byte(replacement)) && utf8.Valid(b)
+}
+
+// namesPlane reports whether b holds the name field of a plane that every
+// profile has.
+func namesPlane(b []byte) bool {
+	return b[0] == 0x0a && (bytes.Contains(b, []byte("\x12\x0e/host:metadata")) ||
+		bytes.Contains(b, []byte("\x12\x09/host:CPU")) || bytes.Contains(b, []byte("\x12\x10Task Environment")))
+}
