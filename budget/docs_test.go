@@ -1,0 +1,109 @@
+package budget
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// TestDocumentation keeps docs/budget.md in step with the tables: it is written
+// from them, its example is parsed, and each message is what Parse says.
+func TestDocumentation(t *testing.T) {
+	golden(t, filepath.Join("..", "docs", "budget.md"), document(t))
+}
+
+func document(t *testing.T) string {
+	t.Helper()
+	example, err := os.ReadFile(filepath.Join("testdata", "good.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(example), "\r\n", "\n")
+	mustParse(t, text)
+
+	var out strings.Builder
+	out.WriteString(docsIntro)
+	out.WriteString("```yaml\n" + text + "```\n\n## Keys\n\n")
+	out.WriteString("A key that is not available yet is refused with its place, never passed over.\n")
+	for _, c := range contexts {
+		fmt.Fprintf(&out, "\n### In %s\n\n| key | value | meaning | available |\n|---|---|---|---|\n", c.where)
+		stars := strings.NewReplacer("**", "`**`", "* and ?", "`*` and `?`")
+		for _, k := range legalKeys[c.name] {
+			available := "not yet"
+			if k.supported {
+				available = "yes"
+			}
+			if k.required {
+				available += ", required"
+			}
+			fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.name, stars.Replace(string(k.value)), k.doc, available)
+		}
+	}
+	out.WriteString(docsNumbers)
+	fmt.Fprintf(&out, "Byte units: %s.\n", measure.ByteUnits)
+	out.WriteString(docsRest)
+	fmt.Fprintf(&out, "A file has at most %d bytes, and aliases may make at most %d values of it.\n", MaxSize, MaxNodes)
+	out.WriteString("\nLabels for `select`: `" + strings.Join(labelNames, "`, `") + "`. A row that lacks a label is not matched by a pattern for it, not even by `*`.\n")
+	out.WriteString(docsRules)
+	for _, r := range rules {
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n", r.name, r.doc)
+		if r.example == "" {
+			continue
+		}
+		es := parseErrors(t, r.example)
+		if len(es) != 1 || es[0].Rule != r.name {
+			t.Errorf("the example of the rule %s gives\n%v", r.name, es)
+		}
+		fmt.Fprintf(&out, "\n```text\n%s```\n", es.Render([]byte(r.example)))
+	}
+	return out.String()
+}
+
+const docsIntro = `# The budget file
+
+<!-- Made from the tables in budget/ by: go test ./budget -update -->
+
+` + "`peakgate.yml`" + ` says what the workloads of a repository may use. It is reviewed like code: who raises a limit does it in
+a pull request, with the reason beside the number. Paths are relative to the file.
+
+`
+
+const docsNumbers = `
+## Numbers
+
+Bytes and times carry their unit, also where the number is 0; ratios and counts have none. IEC and SI units are different things and
+are never mixed up: 1 GiB is 1,073,741,824 bytes and 1 GB is 1,000,000,000. Numbers are plain decimals, and ` + "`_`" + ` may stand between
+digits. A limit that is no whole number of bytes is rounded to the stricter side. What grows per step or per hour may say so
+(` + "`4 KiB/step`" + `) or leave it out (` + "`4 KiB`" + `). Times are in ms, s, min or h. The metrics and their units are in [metrics.md](metrics.md).
+
+`
+
+const docsRest = `
+## Growth
+
+` + "`growth`" + ` compares with the base. Where lower is better, an entry fails if **head > base × (1 + growth)** and **head − base > floor**.
+Where higher is better (hit ratios, donated bytes) it fails if **head < base × (1 − growth)** and **base − head > floor**. A floor that is not
+given is 0, so ` + "`growth: 0%`" + ` means not one byte more. All of it is computed exactly. An improvement never fails.
+A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + `: limit it with ` + "`max`" + `; its ` + "`floor`" + ` is the growth in all that is too little to matter.
+
+## Selecting rows
+
+An entry is judged on every row of its metric that ` + "`select`" + ` matches; the worst decides. In a pattern ` + "`*`" + ` stands for any characters and
+` + "`?`" + ` for one; everything else stands for itself, brackets too. An entry's labels win over those of its target.
+
+## YAML
+
+One UTF-8 document. Anchors, aliases and merge keys (` + "`<<`" + `) may be used; an error in a shared value is shown once, where it is written.
+A mapping's own keys win over merged ones, the first merged mapping over the next. Explicit tags are refused.
+`
+
+const docsRules = `
+## Errors
+
+All errors of a file are shown at once, in the order of the file, and end the run with exit code 2. Each has the form
+` + "`FILE:LINE:COLUMN: KEY: WHAT; HINT [RULE]`" + `. These are the rules:
+`
