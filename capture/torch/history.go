@@ -1,0 +1,173 @@
+package torch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// replayed joins what the events of a device add up to with the state that the
+// segments tell: the state is the end, so what was live before the first event
+// is the state minus all that the events changed.
+func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
+	h := &d.History
+	if t == nil {
+		t = newTrace()
+	}
+	h.Events, h.Counts, h.Sequence, h.Misses, h.PeakEvent = t.events, t.counts, t.sequence(), t.misses, t.peakEvent
+	h.UnmatchedFrees, h.UnmatchedFreedBytes = t.unmatchedCount, t.unmatched
+	h.Steps = t.notes.count()
+	if s.notes != nil && h.Steps == 0 {
+		h.Steps = s.notes.device(d.Ordinal).count()
+	}
+	for w, n := range t.unknown {
+		if h.UnknownActions == nil {
+			h.UnknownActions = map[string]int64{}
+		}
+		h.UnknownActions[clean(m.texts.list[w])] += n
+	}
+
+	// Blocks of the end: those that the history allocated, and the others,
+	// which were there before it began.
+	var end, before holdings
+	matched, mismatched, recorded := int64(0), int64(0), int64(0)
+	for _, g := range d.Segments {
+		for _, b := range g.Blocks {
+			if b.State != Allocated && b.State != PendingFree {
+				continue
+			}
+			if e, ok := t.live[b.Address]; ok {
+				matched++
+				if e.size != b.Requested {
+					mismatched++
+				}
+				if e.stack < firstStack && b.Stack >= firstStack {
+					// context="state" keeps stacks on the blocks alone.
+					e.stack = b.Stack
+					t.live[b.Address] = e
+				}
+				end.add(e.stack, b.Requested, 1)
+				continue
+			}
+			stack := b.Stack
+			switch {
+			case stack >= firstStack:
+				recorded++
+			case t.events > 1:
+				stack = BeforeRecording
+			case !withStacks:
+				stack = NoStack
+			default:
+				stack = StackUnknown
+			}
+			end.add(stack, b.Requested, 1)
+			before.add(stack, b.Requested, 1)
+		}
+	}
+	d.End = end.sorted()
+
+	h.Baseline = d.State.Requested() - t.requested.now
+	h.Peak = h.Baseline + t.requested.max
+	h.RoundedPeak = d.State.RoundedRequested - t.rounded.now + t.rounded.max
+	h.ReservedBaseline = d.State.Reserved - t.reserved.now
+	h.ReservedPeak = h.ReservedBaseline + t.reserved.max
+	h.NoReservedPeak = h.unanswerable(s)
+	if h.NoReservedPeak == "" && h.ReservedBaseline < 0 {
+		h.NoReservedPeak = fmt.Sprintf("damaged or cut file: %d bytes would have been reserved when the history begins", h.ReservedBaseline)
+	}
+	h.Kind = h.kind(s, recorded)
+	lost := int64(len(t.live)) - matched
+	frees := h.Counts[FreeRequested] + h.Counts[FreeCompleted]
+	switch {
+	case h.unanswerable(s) != "":
+		h.NoPeak = h.unanswerable(s)
+	case h.Counts[FreeCompleted] == 0 && h.Counts[FreeRequested] > 0 &&
+		(h.Counts[FreeRequested] != d.State.PendingBlocks || lost > 0 || t.contradictions > 0):
+		// Exact only if each block that was given back is still awaited.
+		h.NoPeak = "no free_completed in the history, only free_requested: record without skip_actions"
+	case h.Baseline < 0:
+		h.NoPeak = fmt.Sprintf("damaged or cut file: %d bytes would have been live when the history begins", h.Baseline)
+	case t.contradictions > 0:
+		h.NoPeak = fmt.Sprintf("the history contradicts itself (%d times an address is allocated while live, freed twice or freed with another size): events are missing", t.contradictions)
+	case lost > 0 && frees == 0:
+		h.NoPeak = "the history has no frees, and blocks that it allocated are gone at the dump: record without skip_actions"
+	case lost > 0 || mismatched > 0:
+		h.NoPeak = fmt.Sprintf("the history and the segments disagree on %d blocks: recording had ended before the dump, or the file is damaged", lost+mismatched)
+	}
+	if h.NoPeak != "" {
+		return
+	}
+
+	// Live at the peak: allocated up to then and not freed before it, and all
+	// of the baseline that was not yet freed.
+	peak := before
+	for _, b := range t.live {
+		if b.event <= t.peakEvent {
+			peak.add(b.stack, b.size, 1)
+		}
+	}
+	for _, b := range t.freed {
+		peak.add(b.stack, b.size, 1)
+	}
+	peak.add(BeforeRecording, t.unmatchedAfter, t.unmatchedAfterCount)
+	d.Peak = peak.sorted()
+}
+
+// unanswerable says why a history cannot tell a peak at all.
+func (h *History) unanswerable(s *Snapshot) string {
+	switch {
+	case !s.hasSegments:
+		return "the file has no segments: the state at the dump is not known"
+	case s.SegmentsOnly:
+		return "the file is a bare list of segments without a history: dump with torch.cuda.memory._dump_snapshot after _record_memory_history()"
+	case h.Events == 0:
+		return "no history was recorded: call torch.cuda.memory._record_memory_history() before the model is built"
+	case h.Events == 1:
+		return `no history was recorded (one event, as with enabled="state"): call torch.cuda.memory._record_memory_history() before the model is built`
+	}
+	return ""
+}
+
+// kind tells how much of the run a history covers. recorded counts the blocks
+// of the end that have a stack but no event: the events were dropped.
+func (h *History) kind(s *Snapshot, recorded int64) string {
+	switch {
+	case h.Events == 0:
+		return "none"
+	case h.Events == 1:
+		return "state_only"
+	case recorded > 0, s.overflowed(h.Events):
+		return "truncated"
+	case h.Baseline != 0 || h.UnmatchedFrees > 0:
+		return "starts_mid_run"
+	}
+	return "complete"
+}
+
+// holdings adds up a live set by stack.
+type holdings map[StackID]Holding
+
+func (h *holdings) add(stack StackID, bytes, count int64) {
+	if count == 0 {
+		return
+	}
+	if *h == nil {
+		*h = holdings{}
+	}
+	v := (*h)[stack]
+	v.Stack = stack
+	v.Bytes += bytes
+	v.Count += count
+	(*h)[stack] = v
+}
+
+func (h holdings) sorted() []Holding {
+	out := []Holding{}
+	for _, v := range h {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b Holding) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack))
+	})
+	return out
+}

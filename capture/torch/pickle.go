@@ -1,0 +1,423 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// opcodes names all opcodes of pickle protocols 0 to 5 (Lib/pickletools.py of
+// CPython), for messages.
+var opcodes = map[byte]string{
+	'(': "MARK", '.': "STOP", '0': "POP", '1': "POP_MARK", '2': "DUP", 'F': "FLOAT", 'I': "INT", 'J': "BININT", 'K': "BININT1",
+	'L': "LONG", 'M': "BININT2", 'N': "NONE", 'P': "PERSID", 'Q': "BINPERSID", 'R': "REDUCE", 'S': "STRING", 'T': "BINSTRING",
+	'U': "SHORT_BINSTRING", 'V': "UNICODE", 'X': "BINUNICODE", 'a': "APPEND", 'b': "BUILD", 'c': "GLOBAL", 'd': "DICT",
+	'}': "EMPTY_DICT", 'e': "APPENDS", 'g': "GET", 'h': "BINGET", 'i': "INST", 'j': "LONG_BINGET", 'l': "LIST", ']': "EMPTY_LIST",
+	'o': "OBJ", 'p': "PUT", 'q': "BINPUT", 'r': "LONG_BINPUT", 's': "SETITEM", 't': "TUPLE", ')': "EMPTY_TUPLE", 'u': "SETITEMS",
+	'G': "BINFLOAT", 'B': "BINBYTES", 'C': "SHORT_BINBYTES", 0x80: "PROTO", 0x81: "NEWOBJ", 0x82: "EXT1", 0x83: "EXT2",
+	0x84: "EXT4", 0x85: "TUPLE1", 0x86: "TUPLE2", 0x87: "TUPLE3", 0x88: "NEWTRUE", 0x89: "NEWFALSE", 0x8a: "LONG1", 0x8b: "LONG4",
+	0x8c: "SHORT_BINUNICODE", 0x8d: "BINUNICODE8", 0x8e: "BINBYTES8", 0x8f: "EMPTY_SET", 0x90: "ADDITEMS", 0x91: "FROZENSET",
+	0x92: "NEWOBJ_EX", 0x93: "STACK_GLOBAL", 0x94: "MEMOIZE", 0x95: "FRAME", 0x96: "BYTEARRAY8", 0x97: "NEXT_BUFFER",
+	0x98: "READONLY_BUFFER",
+}
+
+// executes tells the opcodes that import names, call them or hand state to objects.
+func executes(op byte) bool {
+	switch op {
+	case 'c', 'R', 'b', 'i', 'o', 'P', 'Q', 0x81, 0x82, 0x83, 0x84, 0x92, 0x93:
+		return true
+	}
+	return false
+}
+
+// pickle runs the opcodes up to STOP. It knows those that build plain data and
+// refuses all others by name; nothing of the file is ever executed.
+func (m *machine) pickle() error {
+	in := m.in
+	for {
+		if in.end-in.pos < lowWater && !in.eof {
+			in.refill()
+			// Real files hold a memo entry for every 5 bytes and more.
+			if int64(len(m.memo)) > 4096+in.offset() {
+				return in.fail(in.offset(), errors.New("more memo entries than bytes"))
+			}
+		}
+		pos := in.pos
+		at := in.base + int64(pos)
+		// Arguments are read from b; past the end of the file it is short.
+		b := in.buf[pos:in.end]
+		if len(b) == 0 {
+			return in.fail(at, errTruncated)
+		}
+		op, n := b[0], 1
+		var err error
+		switch op {
+		case 'h': // BINGET
+			if len(b) < 2 {
+				return in.fail(at, errTruncated)
+			}
+			n = 2
+			if i := uint32(b[1]); i < uint32(len(m.memo)) && m.sp < len(m.stack) && m.memo[i]-1 < tagOpen<<tagShift-1 {
+				m.stack[m.sp] = m.memo[i]
+				m.sp++
+			} else {
+				err = m.recall(i)
+			}
+		case 'j': // LONG_BINGET
+			if len(b) < 5 {
+				return in.fail(at, errTruncated)
+			}
+			n = 5
+			if i := binary.LittleEndian.Uint32(b[1:]); i < uint32(len(m.memo)) && m.sp < len(m.stack) && m.memo[i]-1 < tagOpen<<tagShift-1 {
+				m.stack[m.sp] = m.memo[i]
+				m.sp++
+			} else {
+				err = m.recall(i)
+			}
+		case 0x94: // MEMOIZE
+			err = m.memoize(uint32(len(m.memo)))
+		case 0x8a: // LONG1
+			if len(b) < 2 || len(b) < 2+int(b[1]) {
+				return in.fail(at, errTruncated)
+			}
+			n = 2 + int(b[1])
+			err = m.long(b[2:n])
+		case '(':
+			err = m.pushMark()
+		case '}':
+			err = m.pushContainer(true)
+		case ']':
+			err = m.pushContainer(false)
+		case 'u':
+			err = m.setBatch()
+		case 'e':
+			err = m.appendBatch()
+		case 's':
+			err = m.setOne()
+		case 'a':
+			err = m.appendOne()
+		case 'K': // BININT1
+			if len(b) < 2 {
+				return in.fail(at, errTruncated)
+			}
+			n = 2
+			err = m.push(tagInt<<tagShift | ref(b[1]))
+		case 'M': // BININT2
+			if len(b) < 3 {
+				return in.fail(at, errTruncated)
+			}
+			n = 3
+			err = m.push(tagInt<<tagShift | ref(binary.LittleEndian.Uint16(b[1:])))
+		case 'J': // BININT
+			if len(b) < 5 {
+				return in.fail(at, errTruncated)
+			}
+			n = 5
+			err = m.pushInt(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
+		case 0x8c, 'U': // SHORT_BINUNICODE, SHORT_BINSTRING
+			if len(b) < 2 || len(b) < 2+int(b[1]) {
+				return in.fail(at, errTruncated)
+			}
+			n = 2 + int(b[1])
+			err = m.pushText(b[2:n])
+		case 'X', 'T': // BINUNICODE, BINSTRING
+			if len(b) < 5 {
+				return in.fail(at, errTruncated)
+			}
+			n, err = m.longText(5, uint64(binary.LittleEndian.Uint32(b[1:])))
+		case 0x8d: // BINUNICODE8
+			if len(b) < 9 {
+				return in.fail(at, errTruncated)
+			}
+			n, err = m.longText(9, binary.LittleEndian.Uint64(b[1:]))
+		case 'C', 'B', 0x8e: // SHORT_BINBYTES, BINBYTES, BINBYTES8
+			n, err = m.skipBytes(op, b)
+		case 0x8b: // LONG4
+			if len(b) < 5 {
+				return in.fail(at, errTruncated)
+			}
+			n, err = m.long4(binary.LittleEndian.Uint32(b[1:]))
+		case 'G': // BINFLOAT
+			if len(b) < 9 {
+				return in.fail(at, errTruncated)
+			}
+			n = 9
+			err = m.pushFloat(math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
+		case 'N':
+			err = m.push(constNone)
+		case 0x88:
+			err = m.push(constTrue)
+		case 0x89:
+			err = m.push(constFalse)
+		case ')':
+			err = m.push(other)
+		case 0x85, 0x86, 0x87:
+			err = m.tuple(int(op - 0x84))
+		case 't':
+			err = m.tupleBatch()
+		case 'd':
+			err = m.collect(true)
+		case 'l':
+			err = m.collect(false)
+		case 'q': // BINPUT
+			if len(b) < 2 {
+				return in.fail(at, errTruncated)
+			}
+			n = 2
+			err = m.memoize(uint32(b[1]))
+		case 'r': // LONG_BINPUT
+			if len(b) < 5 {
+				return in.fail(at, errTruncated)
+			}
+			n = 5
+			err = m.memoize(binary.LittleEndian.Uint32(b[1:]))
+		case 'I', 'L', 'F', 'V', 'S', 'p', 'g':
+			n, err = m.textOpcode(op, b)
+		case 0x80: // PROTO
+			if len(b) < 2 {
+				return in.fail(at, errTruncated)
+			}
+			n = 2
+			if v := b[1]; in.offset() != 0 {
+				err = errors.New("opcode PROTO in the middle of a pickle")
+			} else if v > 5 {
+				err = fmt.Errorf("pickle protocol %d: this reader knows 0 to 5", v)
+			}
+		case 0x95: // FRAME
+			if len(b) < 9 {
+				return in.fail(at, errTruncated)
+			}
+			n = 9
+			// Frames only help readers that fetch ahead: their contents are read as
+			// they come. A length beyond the file tells early that it was cut.
+			if v := binary.LittleEndian.Uint64(b[1:]); in.size >= 0 && v > uint64(max(in.size-in.offset()-9, 0)) {
+				err = fmt.Errorf("a frame of %d bytes, and %d bytes are left: the file is truncated, the dump was interrupted", v, max(in.size-in.offset()-9, 0))
+			}
+		case '.':
+			in.pos++
+			return nil
+		default:
+			name, known := opcodes[op]
+			switch {
+			case executes(op):
+				err = fmt.Errorf("opcode %s would execute code: not written by torch.cuda.memory._dump_snapshot", name)
+			case known:
+				err = fmt.Errorf("opcode %s has no place in a snapshot: not written by torch.cuda.memory._dump_snapshot", name)
+			default:
+				err = fmt.Errorf("byte %#02x is no pickle opcode", op)
+			}
+		}
+		if err != nil {
+			return in.fail(at, err)
+		}
+		in.pos += n
+	}
+}
+
+// long pushes a little-endian integer in two's complement.
+func (m *machine) long(b []byte) error {
+	if len(b) > 8 {
+		// Python writes an unsigned number from 2^63 on with a ninth byte of 0.
+		if len(b) == 9 && b[8] == 0 {
+			return m.pushUint(binary.LittleEndian.Uint64(b))
+		}
+		return m.push(beyond)
+	}
+	var u uint64
+	for i, c := range b {
+		u |= uint64(c) << (8 * i)
+	}
+	shift := 64 - 8*len(b)
+	return m.pushInt(int64(u<<shift) >> shift)
+}
+
+// longText pushes a string of n bytes after an opcode of head bytes. The result
+// is how far the position has to move.
+func (m *machine) longText(head int, n uint64) (int, error) {
+	in := m.in
+	if left := uint64(in.end - in.pos - head); in.end-in.pos >= head && n <= min(left, maxString) {
+		at := in.pos + head
+		return head + int(n), m.pushText(in.buf[at : at+int(n)])
+	}
+	in.pos += head
+	b, err := in.long(n)
+	switch {
+	case err != nil:
+		return 0, err
+	case n > maxString:
+		return 0, m.push(tagText<<tagShift | wordUnkept)
+	}
+	return 0, m.pushText(b)
+}
+
+// skipBytes reads over a bytes object: no snapshot has one that matters.
+func (m *machine) skipBytes(op byte, b []byte) (int, error) {
+	head, n := 2, uint64(0)
+	switch {
+	case op == 'C' && len(b) >= 2:
+		n = uint64(b[1])
+	case op == 'B' && len(b) >= 5:
+		head, n = 5, uint64(binary.LittleEndian.Uint32(b[1:]))
+	case op == 0x8e && len(b) >= 9:
+		head, n = 9, binary.LittleEndian.Uint64(b[1:])
+	default:
+		return 0, errTruncated
+	}
+	m.in.pos += head
+	if _, err := m.in.long(n); err != nil {
+		return 0, err
+	}
+	return 0, m.push(other)
+}
+
+// long4 reads an integer with a length of four bytes: writers use it from 256
+// bytes on, so no snapshot has one that matters.
+func (m *machine) long4(n uint32) (int, error) {
+	if n > math.MaxInt32 {
+		return 0, fmt.Errorf("opcode LONG4 with the negative length %d", int32(n))
+	}
+	m.in.pos += 5
+	b, err := m.in.long(uint64(n))
+	switch {
+	case err != nil:
+		return 0, err
+	case n > maxString:
+		return 0, m.push(beyond)
+	}
+	return 0, m.long(b)
+}
+
+// textOpcode handles the opcodes of protocol 0, whose argument is a line.
+func (m *machine) textOpcode(op byte, b []byte) (int, error) {
+	end := bytes.IndexByte(b[1:], '\n')
+	if end < 0 {
+		// A line that does not fit what is buffered: fetch more of it.
+		var err error
+		if b, err = m.longLine(); err != nil {
+			return 0, err
+		}
+		end = len(b) - 1
+	}
+	line, n := b[1:1+end], 2+end
+	if len(b) == 1+end {
+		n = 0 // longLine has moved the position itself
+	}
+	switch op {
+	case 'V':
+		return n, m.pushText(rawUnicode(line))
+	case 'S':
+		return n, fmt.Errorf("opcode STRING has no place in a snapshot: written by Python 2")
+	case 'p', 'g':
+		i, err := strconv.ParseUint(string(line), 10, 32)
+		if err != nil {
+			return 0, fmt.Errorf("opcode %s: want a memo number, got %.40q", opcodes[op], line)
+		}
+		if op == 'p' {
+			return n, m.memoize(uint32(i))
+		}
+		return n, m.recall(uint32(i))
+	case 'F':
+		f, err := strconv.ParseFloat(string(line), 64)
+		if err != nil {
+			return 0, fmt.Errorf("opcode FLOAT: want a number, got %.40q", line)
+		}
+		return n, m.pushFloat(f)
+	}
+	switch string(line) {
+	case "00":
+		return n, m.push(constFalse)
+	case "01":
+		return n, m.push(constTrue)
+	}
+	line = bytes.TrimSuffix(line, []byte("L"))
+	return n, m.decimal(line)
+}
+
+// decimal pushes an integer in decimal digits.
+func (m *machine) decimal(digits []byte) error {
+	if v, err := strconv.ParseInt(string(digits), 10, 64); err == nil {
+		return m.pushInt(v)
+	}
+	u, err := strconv.ParseUint(string(digits), 10, 64)
+	switch {
+	case err == nil:
+		return m.pushUint(u)
+	case errors.Is(err, strconv.ErrRange), len(digits) > 1 && digits[0] == '-' && isDigits(digits[1:]):
+		return m.push(beyond)
+	}
+	return fmt.Errorf("want an integer, got %.40q", digits)
+}
+
+func isDigits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// longLine reads from the opcode to the end of its line, the line feed left
+// out, and moves the position behind it.
+func (m *machine) longLine() ([]byte, error) {
+	var b []byte
+	in := m.in
+	for {
+		in.refill()
+		have := in.buf[in.pos:in.end]
+		if len(have) == 0 {
+			return nil, errTruncated
+		}
+		end := bytes.IndexByte(have, '\n')
+		if end >= 0 {
+			have = have[:end]
+		}
+		b = append(b, have...)
+		in.pos += len(have)
+		if len(b) > maxString {
+			return nil, fmt.Errorf("a line of more than %d bytes", maxString)
+		}
+		if end >= 0 {
+			in.pos++
+			return b, nil
+		}
+	}
+}
+
+// rawUnicode decodes Python's raw-unicode-escape: Latin-1 but for \uXXXX and
+// \UXXXXXXXX.
+func rawUnicode(line []byte) []byte {
+	plain := true
+	for _, c := range line {
+		if c >= utf8.RuneSelf || c == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return line
+	}
+	var out []byte
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		if c == '\\' && i+1 < len(line) && (line[i+1] == 'u' || line[i+1] == 'U') {
+			digits := 4
+			if line[i+1] == 'U' {
+				digits = 8
+			}
+			if i+2+digits <= len(line) {
+				if v, err := strconv.ParseUint(string(line[i+2:i+2+digits]), 16, 32); err == nil {
+					out = utf8.AppendRune(out, rune(v))
+					i += 1 + digits
+					continue
+				}
+			}
+		}
+		out = utf8.AppendRune(out, rune(c))
+	}
+	return out
+}
