@@ -164,7 +164,8 @@ func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
 	return failed
 }
 
-// sentence is a check's reason with the code that most of its growth is from.
+// sentence is a check's reason with the code that the largest part of its growth is
+// from.
 func sentence(c *compare.Check) string {
 	out := c.Reason
 	if key := c.Labels.Key(); key != "" {
@@ -172,7 +173,7 @@ func sentence(c *compare.Check) string {
 	}
 	if len(c.Contributors) > 0 && c.Base != nil {
 		if top := c.Contributors[0]; top.Delta() > 0 && top.Key != measure.Other {
-			out += fmt.Sprintf("; most of it, %s, is allocated at %s", top.Delta().Signed(), top.Display)
+			out += fmt.Sprintf("; the largest part, %s, is allocated at %s", top.Delta().Signed(), top.Display)
 		}
 	}
 	if c.Limit.Why != "" {
