@@ -31,8 +31,7 @@ func (m *Module) contributors(p *Plan, labels measure.Labels) []measure.Contribu
 			h = m.outputHolder(al)
 			outputs = append(outputs, h)
 		case Constant:
-			h = m.bufferHolder(m.largest(al), ClassConstant)
-			h.bytes = al.SizeBytes
+			h = m.lastingHolder(al, m.largest(al), ClassConstant)
 		}
 		lasting = append(lasting, h)
 		if m.holdsBuffer(al) {
@@ -61,9 +60,12 @@ func (m *Module) contributors(p *Plan, labels measure.Labels) []measure.Contribu
 // nothing of the block, it is one holder.
 func (m *Module) tempHolders(p *Plan) (block, live []holder) {
 	if p.Peak != nil && p.Peak.Simulation != nil {
-		for _, b := range p.Peak.Simulation.Live() {
-			if m.Assignment.Buffers[b].SizeBytes > 0 {
-				live = append(live, m.bufferHolder(int32(b), m.class(b)))
+		for _, r := range p.Peak.Simulation.Live() {
+			if size := m.Assignment.Buffers[r.Memory].SizeBytes; size > 0 {
+				o := m.liveOrigin(r, p.Peak.Simulation.sharers[int32(r.Memory)])
+				h := m.bufferHolder(int32(r.Buffer), m.class(r.Buffer, o), o)
+				h.bytes = size
+				live = append(live, h)
 			}
 		}
 	}
@@ -84,29 +86,35 @@ func (m *Module) tempHolders(p *Plan) (block, live []holder) {
 	return block, live
 }
 
-// bufferHolder names a logical buffer by what it was made for.
-func (m *Module) bufferHolder(b int32, class Class) holder {
-	h := holder{class: class, name: "unknown"}
-	if b < 0 {
-		return h
-	}
+// bufferHolder names a logical buffer by the origin of its value.
+func (m *Module) bufferHolder(b int32, class Class, o origin) holder {
 	buf := &m.Assignment.Buffers[b]
-	h.bytes = buf.SizeBytes
+	h := holder{class: class, bytes: buf.SizeBytes, name: "unknown", exact: true}
 	in := m.instruction(buf.Instruction)
-	if in == nil {
+	if in == nil || o.by == nil {
 		return h
 	}
 	h.shape, h.name = in.Shape.At(buf.Index), in.Opcode
-	o := m.origin(buf.Instruction, buf.Index)
-	if o.Metadata == nil {
-		return h
+	if name := o.by.opName(); name != "" {
+		h.name, h.exact = withoutJit(name), false
+		if o.argument {
+			h.name = "copy of " + h.name
+		}
 	}
-	if o.Metadata.OpName != "" {
-		h.name = withoutJit(o.Metadata.OpName)
-	}
-	if h.frame, _ = m.Source(o.Metadata); h.frame.File == "" {
+	if h.frame, _ = m.Source(o.by.Metadata); h.frame.File == "" {
 		h.frame, _ = m.Source(in.Metadata)
 	}
+	return h
+}
+
+// lastingHolder names an allocation that lives throughout by one of its buffers.
+func (m *Module) lastingHolder(al *BufferAllocation, b int32, class Class) holder {
+	h := holder{class: class, name: "unknown", exact: true}
+	if b >= 0 {
+		buf := &m.Assignment.Buffers[b]
+		h = m.bufferHolder(b, class, m.originOf(m.instruction(buf.Instruction), buf.Index))
+	}
+	h.bytes = al.SizeBytes
 	return h
 }
 
@@ -138,9 +146,7 @@ func (m *Module) outputHolder(al *BufferAllocation) holder {
 			break
 		}
 	}
-	h := m.bufferHolder(best, ClassOutput)
-	h.bytes = al.SizeBytes
-	return h
+	return m.lastingHolder(al, best, ClassOutput)
 }
 
 // group makes one contributor of the holders with equal keys.

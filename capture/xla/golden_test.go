@@ -215,8 +215,8 @@ func compareModule(t *testing.T, m *Module, w *goldenModule) {
 		check("trace", w.Device.Trace, s.Trace)
 		check("peak position", w.Device.Position, s.Position)
 		live := []string{}
-		for _, b := range s.Live() {
-			buf := a.Buffers[b]
+		for _, r := range s.Live() {
+			buf := a.Buffers[r.Buffer]
 			live = append(live, m.instruction(buf.Instruction).Name+indexText(buf.Index))
 		}
 		check("number live", w.Device.Live, len(live))

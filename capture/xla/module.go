@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -80,6 +81,14 @@ type Instruction struct {
 	// Number is the parameter number of a parameter, and the tuple index of a get-tuple-element.
 	Number int64
 	Target string // of a custom call
+}
+
+// opName is the name that the program gave to the operation, empty where unknown.
+func (in *Instruction) opName() string {
+	if in.Metadata == nil {
+		return ""
+	}
+	return in.Metadata.OpName
 }
 
 // OpMetadata says what part of the user's program an instruction was made from.
@@ -263,6 +272,7 @@ type lookup struct {
 	buffer      map[int64]int32 // id → index in Buffers
 	allocation  []int32         // buffer index → index in Allocations, -1 for none
 	output      map[int64]bool  // ids of buffers that are the program's outputs
+	argument    map[string]bool // the arguments' op_names
 }
 
 func (m *Module) find() *lookup {
@@ -276,7 +286,7 @@ func (m *Module) find() *lookup {
 		parameter:   map[int64]int32{},
 		aliased:     make(map[string]bool, len(m.Aliases)),
 		buffer:      map[int64]int32{},
-		output:      map[int64]bool{},
+		argument:    map[string]bool{},
 	}
 	for _, a := range m.Aliases {
 		l.aliased[a.ParameterIndex.String()] = true
@@ -290,17 +300,20 @@ func (m *Module) find() *lookup {
 			}
 		}
 	}
-	root := int64(-1)
+	var root *Instruction
 	for i := range m.Computations {
 		c := &m.Computations[i]
 		l.computation[c.ID] = int32(i)
 		if c.ID != m.EntryID {
 			continue
 		}
-		root = c.RootID
+		if i, ok := l.instruction[c.RootID]; ok {
+			root = &m.Instructions[i]
+		}
 		for j := c.First; j < c.Limit; j++ {
 			if in := &m.Instructions[j]; in.Opcode == "parameter" {
 				l.parameter[in.Number] = int32(j)
+				l.argument[in.opName()] = true
 			}
 		}
 	}
@@ -308,17 +321,8 @@ func (m *Module) find() *lookup {
 		l.buffer = make(map[int64]int32, len(a.Buffers))
 		l.allocation = make([]int32, len(a.Buffers))
 		for i := range a.Buffers {
-			b := &a.Buffers[i]
-			l.buffer[b.ID] = int32(i)
+			l.buffer[a.Buffers[i].ID] = int32(i)
 			l.allocation[i] = -1
-			if b.Instruction == root {
-				l.output[b.ID] = true
-			}
-		}
-		for _, alias := range a.Aliases {
-			if alias.Instruction == root {
-				l.output[alias.Buffer] = true
-			}
 		}
 		for i := range a.Allocations {
 			for _, p := range a.Allocations[i].Assigned {
@@ -329,7 +333,41 @@ func (m *Module) find() *lookup {
 		}
 	}
 	m.lookup = l
+	if root != nil && m.Assignment != nil {
+		l.output = m.outputs(root)
+	}
 	return l
+}
+
+// outputs gives the ids of the buffers that the entry computation returns.
+func (m *Module) outputs(root *Instruction) map[int64]bool {
+	type place struct {
+		instruction int64
+		index       string
+	}
+	wanted := map[place]bool{{root.ID, ""}: root.Opcode != "tuple"}
+	for i := range root.Operands {
+		in, index := root, []int64{int64(i)}
+		for step := 0; in != nil && step < maxSteps; step++ {
+			wanted[place{in.ID, indexText(index)}] = true
+			if !slices.Contains(forwarding, in.Opcode) {
+				break
+			}
+			in, index = m.carries(in, index)
+		}
+	}
+	out := map[int64]bool{}
+	for i := range m.Assignment.Buffers {
+		if b := &m.Assignment.Buffers[i]; wanted[place{b.Instruction, indexText(b.Index)}] {
+			out[b.ID] = true
+		}
+	}
+	for _, a := range m.Assignment.Aliases {
+		if a.Instruction == root.ID {
+			out[a.Buffer] = true
+		}
+	}
+	return out
 }
 
 // instruction gives the instruction with an id, nil if there is none.

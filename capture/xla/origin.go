@@ -1,6 +1,8 @@
 package xla
 
 import (
+	"slices"
+	"sort"
 	"strings"
 )
 
@@ -18,26 +20,31 @@ const (
 	ClassTemp     Class = "temp"         // any other intermediate
 )
 
+// origin is where a buffer's value comes from.
+type origin struct {
+	// by is the instruction that tells: it has an op_name unless nothing has. It
+	// is nil where the file does not hold the instruction.
+	by       *Instruction
+	argument bool // a copy of an argument, or a part of one
+}
+
 // class tells what a temporary buffer is for, from the name stack that JAX leaves
 // in op_name: "transpose(" is the backward pass, "jvp(" alone the forward pass of a
 // program that has one. A bytes output among several of a custom call is the
 // workspace of a library (cuBLAS, cuDNN, and ROCm under the same names), whatever
 // pass calls it.
-func (m *Module) class(b int) Class {
+func (m *Module) class(b int, o origin) Class {
 	buf := &m.Assignment.Buffers[b]
 	if in := m.instruction(buf.Instruction); in != nil && in.Opcode == "custom-call" && len(buf.Index) > 0 {
 		if s := in.Shape.At(buf.Index); s != nil && (s.Type == s8 || s.Type == u8) && len(s.Dimensions) == 1 {
 			return Workspace
 		}
 	}
-	name := ""
-	if o := m.origin(buf.Instruction, buf.Index); o != nil && o.Metadata != nil {
-		name = o.Metadata.OpName
-	}
 	switch {
-	case strings.Contains(name, "transpose("):
+	case o.by == nil || o.argument:
+	case strings.Contains(o.by.opName(), "transpose("):
 		return Backward
-	case strings.Contains(name, "jvp("):
+	case strings.Contains(o.by.opName(), "jvp("):
 		return ForwardKept
 	}
 	return ClassTemp
@@ -46,20 +53,84 @@ func (m *Module) class(b int) Class {
 // maxSteps bounds the search for an origin; the longest real ones take under ten.
 const maxSteps = 64
 
-// origin finds the instruction that tells where a value comes from: the one that
-// defines it if it has an op_name, else one whose value it carries on (through
-// copies, tuples, loops, calls and fusions), else the defining one. It is nil if
-// the file does not hold the instruction.
-func (m *Module) origin(id int64, index []int64) *Instruction {
-	first := m.instruction(id)
-	in := first
+// forwarding are the opcodes that pass a value on: the name of such an
+// instruction says less than that of the one that made the value.
+var forwarding = []string{"tuple", "get-tuple-element", "parameter", "while", "call", "bitcast", "optimization-barrier"}
+
+// liveOrigin finds the origin of what memory holds in a live range. sharers are the
+// other buffers (indexes) that used the memory. Memory that a loop fills slice by
+// slice (jax.lax.scan stacks its results so) begins as an empty block without a
+// name, or with that of its fill value: what a loop stores in it tells more.
+func (m *Module) liveOrigin(r LiveRange, sharers []int32) origin {
+	for _, b := range sharers {
+		if o, ok := m.stored(&m.Assignment.Buffers[b]); ok {
+			return o
+		}
+	}
+	buf := &m.Assignment.Buffers[r.Buffer]
+	o := m.originOf(m.instruction(buf.Instruction), buf.Index)
+	for _, b := range sharers {
+		if o.by != nil && o.by.opName() != "" {
+			break
+		}
+		buf := &m.Assignment.Buffers[b]
+		if s := m.originOf(m.instruction(buf.Instruction), buf.Index); s.by != nil && s.by.opName() != "" {
+			o = s
+		}
+	}
+	return o
+}
+
+// originOf follows a value to the instruction that tells where it comes from: the
+// one that defines it if it has an op_name and does not just pass it on, else one
+// whose value it carries on (through copies, tuples, loops, calls and fusions).
+func (m *Module) originOf(in *Instruction, index []int64) origin {
+	first, named := in, (*Instruction)(nil)
 	for step := 0; in != nil && step < maxSteps; step++ {
-		if in.Metadata != nil && in.Metadata.OpName != "" {
-			return in
+		if name := in.opName(); name != "" {
+			if m.find().argument[name] {
+				return origin{by: in, argument: true}
+			}
+			if !slices.Contains(forwarding, in.Opcode) {
+				return origin{by: in}
+			}
+			if named == nil {
+				named = in
+			}
 		}
 		in, index = m.carries(in, index)
 	}
-	return first
+	if named == nil {
+		named = first
+	}
+	return origin{by: named}
+}
+
+// stored gives the origin of the slices that a dynamic-update-slice, alone or at the
+// end of a fusion, writes into a buffer; ok is false where the buffer is defined
+// by something else.
+func (m *Module) stored(buf *LogicalBuffer) (o origin, ok bool) {
+	in, index := m.instruction(buf.Instruction), buf.Index
+	for step := 0; in != nil && step < maxSteps; step++ {
+		switch in.Opcode {
+		case "dynamic-update-slice":
+			update := in
+			in, index = m.operand(in, 1), nil
+			for ; in != nil && step < maxSteps; step++ {
+				// JAX's own steps around the slice say nothing of it.
+				if name := in.opName(); name != "" && !strings.Contains(name, "dynamic_update_") && !slices.Contains(forwarding, in.Opcode) {
+					return origin{by: in}, true
+				}
+				in, index = m.carries(in, index)
+			}
+			return origin{by: update}, true
+		case "fusion", "tuple", "bitcast", "async-start", "async-done", "call":
+			in, index = m.carries(in, index)
+		default:
+			return origin{}, false
+		}
+	}
+	return origin{}, false
 }
 
 // carries gives the instruction, and the index of its shape, whose value the one
@@ -73,10 +144,12 @@ func (m *Module) carries(in *Instruction, index []int64) (*Instruction, []int64)
 	case "get-tuple-element":
 		return m.operand(in, 0), append([]int64{in.Number}, index...)
 	case "tuple":
-		if len(index) > 0 {
-			return m.operand(in, index[0]), index[1:]
+		if len(index) == 0 {
+			return nil, nil
 		}
-	case "fusion", "call", "async-start":
+		return m.operand(in, index[0]), index[1:]
+	case "fusion", "call", "async-start", "while":
+		// The first computation that a while calls is its body.
 		if len(in.Called) > 0 {
 			return m.root(in.Called[0]), index
 		}
@@ -88,24 +161,16 @@ func (m *Module) carries(in *Instruction, index []int64) (*Instruction, []int64)
 func (m *Module) argument(in *Instruction, index []int64) (*Instruction, []int64) {
 	l := m.find()
 	at := l.instruction[in.ID]
-	// Computations are contiguous in the list of instructions, in order.
-	lo, hi := 0, len(m.Computations)
-	for lo < hi {
-		if mid := (lo + hi) / 2; m.Computations[mid].Limit <= int(at) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == len(m.Computations) {
+	// The instructions of computations lie one after another, in order.
+	c := sort.Search(len(m.Computations), func(i int) bool { return m.Computations[i].Limit > int(at) })
+	if c == len(m.Computations) {
 		return nil, nil
 	}
-	c, ok := l.caller[m.Computations[lo].ID]
+	call, ok := l.caller[m.Computations[c].ID]
 	if !ok {
 		return nil, nil
 	}
-	caller := &m.Instructions[c]
-	n := in.Number
+	caller, n := &m.Instructions[call], in.Number
 	if caller.Opcode == "conditional" {
 		n++ // the first operand chooses the branch
 	}

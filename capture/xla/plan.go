@@ -140,10 +140,10 @@ func (m *Module) peak(p *Plan, padding int64) error {
 	}
 	p.Peak = peak
 	if peak.Simulation != nil {
-		for _, b := range peak.Simulation.Live() {
-			size := m.Assignment.Buffers[b].SizeBytes
-			peak.PaddingBytes += max(0, size-m.unpadded(int32(b)))
-			switch m.class(b) {
+		for _, r := range peak.Simulation.Live() {
+			size := m.Assignment.Buffers[r.Memory].SizeBytes
+			peak.PaddingBytes += max(0, size-m.unpadded(int32(r.Buffer)))
+			switch m.class(r.Buffer, m.liveOrigin(r, peak.Simulation.sharers[int32(r.Memory)])) {
 			case ForwardKept:
 				peak.ForwardKeptBytes += size
 			case Backward:

@@ -16,29 +16,32 @@ type Simulation struct {
 	UnpaddedBytes int64
 	Position      int
 	// Ranges are the live ranges in the order in which the buffers came to life.
-	// A buffer whose memory is used again after its end has several.
 	Ranges []LiveRange
 	// Curve is the heap before each event, and after the last one.
 	Curve []int64
+
+	sharers map[int32][]int32 // buffer whose memory is shared → those who came to share it
 }
 
 // LiveRange is the time in which a buffer holds memory: from event Start on, up
 // to and without event End (the number of events where it is never freed).
 type LiveRange struct {
-	Buffer     int // index in BufferAssignment.Buffers
-	Start, End int
+	// Buffer is what the memory holds, an index in BufferAssignment.Buffers.
+	// Memory is the buffer that it was allocated for and whose size counts: another
+	// one where Buffer came to share it after it had been freed.
+	Buffer, Memory int
+	Start, End     int
 }
 
-// Live gives the buffers that are live at the peak, as indexes in
-// BufferAssignment.Buffers, in the order in which they came to life.
-func (s *Simulation) Live() []int {
-	var live []int
+// Live gives the ranges at the peak, in the order in which they began.
+func (s *Simulation) Live() []LiveRange {
+	var live []LiveRange
 	if s.PeakBytes == 0 {
 		return nil
 	}
 	for _, r := range s.Ranges {
 		if r.Start <= s.Position && r.End > s.Position {
-			live = append(live, r.Buffer)
+			live = append(live, r)
 		}
 	}
 	return live
@@ -86,11 +89,11 @@ func (m *Module) chooseTrace(space MemorySpace) int {
 func (m *Module) simulate(trace int) (*Simulation, error) {
 	a, l := m.Assignment, m.find()
 	events := a.Traces[trace].Events
-	s := &Simulation{Trace: trace, Curve: make([]int64, 0, len(events)+1)}
+	s := &Simulation{Trace: trace, Curve: make([]int64, 0, len(events)+1), sharers: map[int32][]int32{}}
 	var heap, unpadded int64
 	h := newHeap(len(a.Buffers))
 	open := make([]int, len(a.Buffers)) // buffer → 1 + index of its open range
-	grow := func(e int, b int32) error {
+	grow := func(e int, holds, b int32) error {
 		size := a.Buffers[b].SizeBytes
 		if heap > math.MaxInt64-size {
 			return fmt.Errorf("event %d: live buffers of more than %d bytes", e, int64(math.MaxInt64))
@@ -98,7 +101,7 @@ func (m *Module) simulate(trace int) (*Simulation, error) {
 		heap += size
 		unpadded += m.viewerUnpadded(b)
 		open[b] = len(s.Ranges) + 1
-		s.Ranges = append(s.Ranges, LiveRange{Buffer: int(b), Start: e, End: len(events)})
+		s.Ranges = append(s.Ranges, LiveRange{Buffer: int(holds), Memory: int(b), Start: e, End: len(events)})
 		return nil
 	}
 	shrink := func(e int, b int32) error {
@@ -121,7 +124,7 @@ func (m *Module) simulate(trace int) (*Simulation, error) {
 		switch ev.Kind {
 		case Alloc:
 			h.take(h.root(b))
-			err = grow(e, b)
+			err = grow(e, b, b)
 		case Free:
 			root := h.root(b)
 			switch h.drop(root) {
@@ -136,9 +139,10 @@ func (m *Module) simulate(trace int) (*Simulation, error) {
 				return nil, fmt.Errorf("event %d: buffer %d, shared by %d, is not among the logical buffers", e, ev.Canonical, ev.Buffer)
 			}
 			root := h.root(c)
+			s.sharers[root] = append(s.sharers[root], b)
 			if err = h.share(b, c); err == nil && h.take(root) == 1 {
 				// The memory of a buffer that was freed already is used again.
-				err = grow(e, root)
+				err = grow(e, b, root)
 			} else if err != nil {
 				err = fmt.Errorf("event %d: buffer %d: %w", e, ev.Buffer, err)
 			}
