@@ -18,9 +18,9 @@
 //
 // Definitions are XProf's and XLA's where those have one. Where the two differ, both are
 // given under different names: Plan and Peak follow XProf's Memory Viewer (without
-// thread-local memory, as from 2.24 on), CompilerPeak follows XLA. One instruction
-// of a space uses one trace: several temp blocks of one space, which no file seen has,
-// are judged by the trace of the first, as in XProf.
+// thread-local memory, as from 2.24 on), CompilerPeak follows XLA. Several temp
+// blocks in one memory space, which no file seen has, have no heap peak here; XProf
+// shows that of one of them.
 //
 // Left out: the allocator's events of /host:CPU, the generated code's size (it is in
 // none of these files), and the scoped vmem that custom calls reserve.

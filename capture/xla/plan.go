@@ -81,6 +81,7 @@ func (m *Module) Plan(space MemorySpace) (*Plan, error) {
 	}
 	p := &Plan{Space: space}
 	var padding, total int64
+	blocks := 0 // temp blocks that are not empty
 	for i := range a.Allocations {
 		al := &a.Allocations[i]
 		if al.Space != space {
@@ -107,6 +108,9 @@ func (m *Module) Plan(space MemorySpace) (*Plan, error) {
 			p.ConstantBytes += size
 		case Temp:
 			p.TempBytes += size
+			if size > 0 {
+				blocks++
+			}
 		}
 		if al.MaybeLiveOut {
 			p.OutputBytes += size
@@ -116,6 +120,11 @@ func (m *Module) Plan(space MemorySpace) (*Plan, error) {
 			p.IndefiniteBytes += size
 			padding += max(0, size-m.unpadded(m.largest(al)))
 		}
+	}
+	if blocks > 1 {
+		// Note: XProf replays the trace of one of them and shows too small a peak.
+		p.NoPeak = fmt.Sprintf("%d temp blocks in one memory space, each with a heap of its own", blocks)
+		return p, nil
 	}
 	return p, m.peak(p, padding)
 }

@@ -39,12 +39,13 @@ type field struct {
 	cut  bool   // the body goes on after the end of what is known
 }
 
-// cutField reads the first field of b. ok is false where b cannot be the beginning
-// of a message; the field's number is 0 where b ends within the field's head.
-func cutField(b []byte) (f field, rest []byte, ok bool) {
+// cutField reads the first field of b, of which more may follow only if cut. ok is
+// false where b cannot be the beginning of a message; the field's number is 0
+// where b ends within the field's head.
+func cutField(b []byte, cut bool) (f field, rest []byte, ok bool) {
 	tag, n := uvarint(b)
 	if n == 0 && len(b) < 5 {
-		return field{}, nil, true
+		return field{}, nil, cut
 	}
 	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29-1 {
 		return field{}, nil, false
@@ -58,7 +59,7 @@ func cutField(b []byte) (f field, rest []byte, ok bool) {
 		case n < 0:
 			return field{}, nil, false
 		case n == 0:
-			return field{}, nil, true
+			return field{}, nil, cut
 		case f.wire == wireBytes:
 			size = v
 		}
@@ -72,40 +73,32 @@ func cutField(b []byte) (f field, rest []byte, ok bool) {
 	}
 	if size > uint64(len(b)) {
 		f.body, f.cut = b, true
-		return f, nil, size < 1<<40
+		return f, nil, cut && size < 1<<40
 	}
 	f.body = b[:size]
 	return f, b[size:], true
 }
 
 // spaceHead reports whether b begins an XSpace: planes, one of them with a name.
+// What follows that one is for Read to judge.
 func spaceHead(b []byte) bool {
-	named := false
 	for len(b) > 0 {
-		f, rest, ok := cutField(b)
-		switch {
-		case !ok:
+		f, rest, ok := cutField(b, true)
+		if !ok || f.wire != wireBytes || f.num != 1 {
 			return false
-		case f.num == 0:
-			return named
-		case f.wire != wireBytes || f.num > 15:
-			return false
-		case f.num == 1:
-			plane, name := planeHead(f.body)
-			if !plane {
-				return false
-			}
-			named = named || name
+		}
+		if plane, named := planeHead(f.body, f.cut); !plane || named {
+			return plane
 		}
 		b = rest
 	}
-	return named
+	return false
 }
 
 // planeHead reports whether b begins an XPlane, and whether it holds a name.
-func planeHead(b []byte) (ok, named bool) {
+func planeHead(b []byte, cut bool) (ok, named bool) {
 	for len(b) > 0 {
-		f, rest, ok := cutField(b)
+		f, rest, ok := cutField(b, cut)
 		switch {
 		case !ok:
 			return false, false
@@ -130,13 +123,13 @@ func planeHead(b []byte) (ok, named bool) {
 
 // hloHead reports whether b begins an HloProto that holds a module.
 func hloHead(b []byte) bool {
-	f, _, ok := cutField(b)
+	f, _, ok := cutField(b, true)
 	if !ok || f.num != 1 || f.wire != wireBytes {
 		return false
 	}
-	named, known := false, 0
+	named, known, cut := false, 0, f.cut
 	for b := f.body; len(b) > 0; {
-		f, rest, ok := cutField(b)
+		f, rest, ok := cutField(b, cut)
 		if !ok {
 			return false
 		}
