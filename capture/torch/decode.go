@@ -307,6 +307,12 @@ func (m *machine) event(t *trace, keys keySet) (err error) {
 	if a == UserDefined && stack >= firstStack {
 		m.userDefined(t, stack)
 	}
+	if a == Alloc && stack >= firstStack {
+		for int(stack) >= len(m.allocating) {
+			m.allocating = append(m.allocating, make([]bool, len(m.allocating)+64)...)
+		}
+		m.allocating[stack] = true
+	}
 	return t.fold(a, addr, size, stack)
 }
 
@@ -351,7 +357,7 @@ func (m *machine) top(s *Snapshot) error {
 	}
 	v := m.stack[0]
 	if v.tag() != tagOpen || m.slots[v.low()].state != slotOpen {
-		return fmt.Errorf("want a snapshot, got a %s: not written by torch.cuda.memory._dump_snapshot", v.noun())
+		return fmt.Errorf("want a snapshot, got %s: not written by torch.cuda.memory._dump_snapshot", v.noun())
 	}
 	d := &m.slots[v.low()]
 	if !d.isDict {

@@ -3,6 +3,7 @@ package torch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -290,6 +291,11 @@ func contributorSums(s *Snapshot, live []Holding) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, h := range live {
 		at := t.of(h.Stack)
+		if at.class == "workspace" {
+			// Kept apart; the replay charges them to the line that came first.
+			maps.Copy(out, addSums(out, siteSums(s, []Holding{h})))
+			continue
+		}
 		key := "<no user frame>"
 		if at.label == "" && strings.HasSuffix(at.user.file, ".py") && !strings.HasPrefix(at.user.file, "torch/") {
 			key = fmt.Sprintf("%s:%d %s", filepath.Base(at.user.file), at.user.line, at.user.function)
@@ -300,6 +306,13 @@ func contributorSums(s *Snapshot, live []Holding) map[string][2]int64 {
 		out[key] = [2]int64{v[0] + h.Bytes, v[1] + h.Count}
 	}
 	return out
+}
+
+func addSums(a, b map[string][2]int64) map[string][2]int64 {
+	for k, v := range b {
+		b[k] = [2]int64{a[k][0] + v[0], a[k][1] + v[1]}
+	}
+	return b
 }
 
 func goldenSums(list [][3]any) map[string][2]int64 {

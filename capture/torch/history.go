@@ -129,14 +129,14 @@ func (h *History) unanswerable(s *Snapshot) string {
 }
 
 // kind tells how much of the run a history covers. recorded counts the blocks
-// of the end that have a stack but no event: the events were dropped.
+// of the end that have a stack but no event: their events were dropped.
 func (h *History) kind(s *Snapshot, recorded int64) string {
 	switch {
 	case h.Events == 0:
 		return "none"
 	case h.Events == 1:
 		return "state_only"
-	case recorded > 0, s.overflowed(h.Events):
+	case recorded > 0, h.Baseline < 0, s.overflowed(h.Events):
 		return "truncated"
 	case h.Baseline != 0 || h.UnmatchedFrees > 0:
 		return "starts_mid_run"

@@ -30,7 +30,11 @@ type input struct {
 }
 
 func newInput(r io.Reader, size int64, name string) *input {
-	return &input{r: r, name: name, size: size, buf: make([]byte, bufferSize)}
+	n := bufferSize
+	if size >= 0 {
+		n = int(min(int64(n), size+1)) // one more shows the end without another read
+	}
+	return &input{r: r, name: name, size: size, buf: make([]byte, max(n, lowWater))}
 }
 
 // offset is the place of the next byte in the file.

@@ -145,7 +145,10 @@ func (j *jsonReader) scalar(c byte) error {
 	whole := true
 	for {
 		c, ok := j.peek()
-		if !ok || !(c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+		if !ok {
+			return errTruncated // a snapshot does not end with a scalar
+		}
+		if !(c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
 			break
 		}
 		if !(c >= '0' && c <= '9' || c == '-') {

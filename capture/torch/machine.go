@@ -35,6 +35,7 @@ type machine struct {
 	// What the dicts had in common, to tell the release of torch.
 	seen [shapeTop + 1]keySet
 
+	allocating    []bool // stacks that allocate, by StackID
 	unknownStates map[uint32]int64
 	misfits       int64 // segments whose blocks do not add up to the segment
 	roundedOnly   int64 // live blocks without a requested size
@@ -42,9 +43,9 @@ type machine struct {
 
 // Limits. What real writers nest and batch is far below.
 const (
-	stackLimit = 1 << 16 // values on the stack; batches of a list are flushed earlier
+	stackLimit = 1 << 13 // values on the stack; CPython's batches are 1,000, longer ones are flushed
 	depthLimit = 256     // open marks
-	slotLimit  = 1 << 16 // containers that are not yet taken
+	slotLimit  = 1 << 14 // containers that are not yet taken
 	pairLimit  = 1 << 16 // entries of one dict
 	listLimit  = 4096    // lists in a list: one per device
 	flushAt    = 64      // items of a list that wait for the end of their batch
@@ -134,9 +135,14 @@ type slot struct {
 	n      int64 // items of the list
 	final  ref
 
-	pairs    []ref // dict: key, value, key, value
-	ids      []uint32
-	ints     [2]int64
+	pairs []ref    // dict: key, value, key, value
+	ids   []uint32 // list of frames
+	ints  [2]int64 // list of integers: the first two
+	*contents
+}
+
+// contents is what the lists of domain values hold; few are there at a time.
+type contents struct {
 	lists    []ref
 	blocks   []Block
 	segments []Segment
@@ -300,16 +306,21 @@ func (m *machine) release(i uint32) {
 				m.release(v.low())
 			}
 		}
+		s.nested = false
 	}
-	for _, v := range s.lists {
-		if v.tag() == tagHeld {
-			m.release(v.low())
+	if s.contents != nil {
+		for _, v := range s.lists {
+			if v.tag() == tagHeld {
+				m.release(v.low())
+			}
 		}
+		s.contents = nil
 	}
 	if cap(s.pairs) > 256 {
 		s.pairs = nil
 	}
-	*s = slot{pairs: s.pairs[:0], ids: s.ids[:0], lists: s.lists[:0], blocks: s.blocks[:0]}
+	s.state, s.holds, s.memo, s.n = slotFree, holdsNothing, 0, 0
+	s.pairs, s.ids = s.pairs[:0], s.ids[:0]
 	m.free = append(m.free, i)
 }
 
@@ -539,6 +550,9 @@ func (s *slot) hold(c content) error {
 	switch {
 	case s.holds == holdsNothing:
 		s.holds = c
+		if c >= holdsEvents && c <= holdsLists && c != holdsInts {
+			s.contents = &contents{}
+		}
 	case (s.holds == holdsInts || s.holds == holdsOther) && (c == holdsInts || c == holdsOther):
 		s.holds = holdsOther
 	default:
@@ -585,11 +599,14 @@ func (m *machine) appendAll(l ref, items []ref) error {
 }
 
 func (s *slot) addList(v ref) error {
+	if err := s.hold(holdsLists); err != nil {
+		return err
+	}
 	if len(s.lists) == listLimit {
 		return fmt.Errorf("more than %d lists in one list", listLimit)
 	}
 	s.lists = append(s.lists, v)
-	return s.hold(holdsLists)
+	return nil
 }
 
 func (m *machine) appendContainer(s *slot, v ref) error {

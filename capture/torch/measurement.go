@@ -25,6 +25,11 @@ func (s *Snapshot) Measurement() *measure.Measurement {
 	}
 	t := newSites(s)
 	var all []site
+	for id, allocates := range s.allocating {
+		if allocates {
+			all = append(all, t.of(StackID(id)))
+		}
+	}
 	for _, d := range s.Devices {
 		for _, h := range slices.Concat(d.Peak, d.End) {
 			all = append(all, t.of(h.Stack))

@@ -41,8 +41,8 @@ func (m *machine) pickle() error {
 	for {
 		if in.end-in.pos < lowWater && !in.eof {
 			in.refill()
-			// Real files hold a memo entry for every 5 bytes and more.
-			if int64(len(m.memo)) > 4096+in.offset() {
+			// A value and its MEMOIZE take two bytes at least.
+			if int64(len(m.memo)) > bufferSize+in.offset()/2 {
 				return in.fail(in.offset(), errors.New("more memo entries than bytes"))
 			}
 		}

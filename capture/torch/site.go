@@ -22,7 +22,9 @@ type site struct {
 	user, callee place
 	label        string
 	class        string
-	source       bool // user.line is a line of a source file
+	// lines and source say what user.line is: worth showing, and a line of a
+	// file that the user can open (not one of generated code, nor an offset).
+	lines, source bool
 }
 
 // owner tells whose code a frame is.
@@ -230,7 +232,10 @@ func (t *sites) find(id StackID) site {
 			break
 		}
 	}
-	s := site{class: t.class(frames)}
+	if t.workspace(frames) {
+		return site{label: "cuBLAS workspace", class: "workspace"}
+	}
+	s := site{lines: true}
 	switch {
 	case user >= 0:
 		s.user, s.source = t.place(frames[user]), true
@@ -239,7 +244,7 @@ func (t *sites) find(id StackID) site {
 		}
 		return s
 	case inner >= 0:
-		s.user, s.source = t.place(frames[inner]), t.owners[frames[inner]] == library
+		s.user = t.place(frames[inner])
 		return s
 	}
 	return t.withoutUser(frames, s)
@@ -261,16 +266,27 @@ func (t *sites) withoutUser(frames []uint32, s site) site {
 	}
 	for _, f := range frames {
 		if o := t.owners[f]; o == framework || o == interpreter {
-			s.user, s.source = t.place(f), true
+			s.user = t.place(f)
 			return s
 		}
 	}
+	// The innermost function of the program is often a helper: name its caller too.
 	for _, f := range frames {
-		if name, ok := t.nativeFunction(f); ok {
-			s.user = place{file: t.names[f], function: name, line: t.s.Frames[f].Line}
+		name, ok := t.nativeFunction(f)
+		switch at := (place{file: t.names[f], function: name, line: t.s.Frames[f].Line}); {
+		case !ok || s.user.function == name:
+		case s.user.function == "":
+			s.user = at
 			s.source = isSource(t.files[f])
+			s.lines = s.source // else it is an offset
+		case name != "main":
+			s.callee = s.user
+			s.user = at
 			return s
 		}
+	}
+	if s.user.function != "" {
+		return s
 	}
 	if op != "" {
 		s.label = "C++ operator " + op
@@ -331,16 +347,17 @@ func isSource(file string) bool {
 	return false
 }
 
-// class names stacks that are certain to be a workspace of cuBLAS.
-func (t *sites) class(frames []uint32) string {
+// workspace tells the workspaces of cuBLAS: one for each handle and stream,
+// charged by chance to the line that comes first, so they are kept apart.
+func (t *sites) workspace(frames []uint32) bool {
 	for _, f := range frames {
 		name := t.s.Frames[f].Name
 		if strings.HasPrefix(name, "at::cuda::") && (strings.Contains(name, "BlasWorkspace(") ||
 			strings.Contains(name, "getNewWorkspace(") || strings.Contains(name, "LtWorkspace(")) {
-			return "workspace"
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // name is the site without its lines: what stays the same when lines shift.
@@ -360,9 +377,9 @@ func (s site) display() string {
 	if s.label != "" {
 		return s.label
 	}
-	d := s.user.show(s.source)
+	d := s.user.show(s.lines)
 	if s.callee.file != "" {
-		d += " → " + s.callee.show(true)
+		d += " → " + s.callee.show(s.lines)
 	}
 	return d
 }
@@ -375,12 +392,14 @@ func (p place) show(line bool) string {
 }
 
 // keys gives each site its key. Sites with the same names are told apart by
-// the order of their lines.
+// the order of their lines. All sites of the file take part, not just those
+// live at the peak: what is live differs between base and head, the lines of
+// the program mostly do not.
 func keys(all []site) map[site]string {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b site) int {
 		return cmp.Or(strings.Compare(a.name(), b.name()), cmp.Compare(a.user.line, b.user.line),
-			cmp.Compare(a.callee.line, b.callee.line), strings.Compare(a.class, b.class))
+			cmp.Compare(a.callee.line, b.callee.line))
 	})
 	out := make(map[site]string, len(all))
 	last, n := "", 0

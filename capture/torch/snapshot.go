@@ -41,6 +41,7 @@ type Snapshot struct {
 	segments               []Segment
 	traces                 []*trace
 	notes                  *notes
+	allocating             []bool // stacks that allocate, by StackID
 }
 
 // Device is one device of a snapshot.
@@ -271,6 +272,7 @@ func (m *machine) finish(s *Snapshot) error {
 	for i := range m.stacks.hashes {
 		s.Stacks = append(s.Stacks, m.stacks.frames(i))
 	}
+	s.allocating = m.allocating
 	devices := map[int]*Device{}
 	device := func(i int) *Device {
 		if devices[i] == nil {
