@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -112,8 +113,25 @@ func read(r io.Reader, size int64, path string, opt Options) (*measure.Measureme
 	if size < 0 {
 		size = counted.done
 	}
+	relativeSources(m, opt.Root)
 	m.Inputs = append([]measure.Input{{Path: path, Format: format, Bytes: measure.Bytes(size)}}, m.Inputs...)
 	return m, nil
+}
+
+// relativeSources names the places of contributors relative to the project's
+// root, where they are below it.
+func relativeSources(m *measure.Measurement, root string) {
+	if root == "" {
+		return
+	}
+	prefix := strings.TrimSuffix(filepath.ToSlash(root), "/") + "/"
+	for i := range m.Contributors {
+		if s := m.Contributors[i].Source; s != nil {
+			if rest, ok := strings.CutPrefix(s.File, prefix); ok {
+				m.Contributors[i].Source = &measure.Source{File: rest, Line: s.Line}
+			}
+		}
+	}
 }
 
 type reader func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error)

@@ -182,18 +182,24 @@ func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
 		Metric: e.Metric.Name, Labels: labels, Unit: e.Metric.Unit, Kind: e.Metric.Kind, Contributors: []Contributor{},
 		Limit: Limit{Severity: string(e.Severity), Why: e.Why, File: filepath.ToSlash(w.Config), Line: e.Pos.Line, Column: e.Pos.Column},
 	}
+	var text []string
 	if e.Max != nil {
 		c.Limit.Max = &e.Max.Value
+		text = append(text, "max "+e.Max.Text)
 	}
 	if e.Min != nil {
 		c.Limit.Min = &e.Min.Value
+		text = append(text, "min "+e.Min.Text)
 	}
 	if e.Growth != nil {
 		c.Limit.Growth = e.Growth.Text
+		text = append(text, "growth "+e.Growth.Text)
 	}
 	if e.Floor != nil {
 		c.Limit.Floor = &e.Floor.Value
+		text = append(text, "floor "+e.Floor.Text)
 	}
+	c.Limit.Text = strings.Join(text, ", ")
 	return c
 }
 

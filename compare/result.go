@@ -128,6 +128,8 @@ type Limit struct {
 	Min    *measure.Value `json:"min,omitempty"`
 	Growth string         `json:"growth,omitempty"` // as written: "2%"
 	Floor  *measure.Value `json:"floor,omitempty"`
+	// Text is the limits as the budget writes them: "max 12 GiB, growth 2%".
+	Text string `json:"text"`
 	// Allowed is what growth and floor allow for this row, from its base.
 	Allowed  *measure.Value `json:"allowed,omitempty"`
 	Severity string         `json:"severity"`

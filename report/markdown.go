@@ -82,7 +82,7 @@ func markdownRow(out io.Writer, p place, budget bool) {
 	if len(c.Labels) > 0 {
 		metric += " " + code(c.Labels.Key())
 	}
-	fmt.Fprintf(out, "| %s %s | %s | %s | %s | %s | %s | %s |", icons[c.Verdict], verdictWords(c.Verdict), code(p.target.Name), metric, base, head, change, prose(limits(c)))
+	fmt.Fprintf(out, "| %s %s | %s | %s | %s | %s | %s | %s |", icons[c.Verdict], verdictWords(c.Verdict), code(p.target.Name), metric, base, head, change, prose(c.Limit.Text))
 	if budget {
 		fmt.Fprintf(out, " %s |", code(fmt.Sprintf("%s:%d", c.Limit.File, c.Limit.Line)))
 	}

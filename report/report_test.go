@@ -24,7 +24,7 @@ const gib = 1 << 30
 // red is a result with one check of each verdict.
 func red() *compare.Result {
 	device := measure.Labels{"module": "jit_train_step", "memory_space": "device"}
-	limit := compare.Limit{Growth: "2%", Floor: value(16 << 20), Severity: "fail", Why: "must stay beside the evaluation step", File: "peakgate.yml", Line: 8, Column: 7}
+	limit := compare.Limit{Text: "growth 2%, floor 16 MiB", Growth: "2%", Floor: value(16 << 20), Severity: "fail", Why: "must stay beside the evaluation step", File: "peakgate.yml", Line: 8, Column: 7}
 	grown := compare.Check{
 		Metric: "plan.need_bytes", Labels: device, Unit: measure.ByteUnit, Kind: measure.Exact, Verdict: compare.Fail,
 		Head: value(3 * gib), Base: value(2 * gib), Limit: limit, Failed: []string{"growth"}, Excess: 0.5, Unmoved: 7,
@@ -37,13 +37,13 @@ func red() *compare.Result {
 	}
 	over := compare.Check{
 		Metric: "plan.temp_bytes", Labels: device, Unit: measure.ByteUnit, Kind: measure.Exact, Verdict: compare.Warn, Head: value(3 * gib),
-		Limit: compare.Limit{Max: value(2 * gib), Severity: "warn", File: "peakgate.yml", Line: 9, Column: 7}, Failed: []string{"max"},
+		Limit: compare.Limit{Text: "max 2 GiB", Max: value(2 * gib), Severity: "warn", File: "peakgate.yml", Line: 9, Column: 7}, Failed: []string{"max"},
 		Reason:       "3.00 GiB is over the max of 2 GiB by 1.00 GiB",
 		Contributors: []compare.Contributor{{Display: "f32[8,8,1024,1024] softmax — train.py:22 block", HeadBytes: 3 * gib, HeadCount: 3}},
 	}
 	lost := compare.Check{
 		Metric: "live.peak_bytes", Labels: measure.Labels{}, Unit: measure.ByteUnit, Kind: measure.Exact, Verdict: compare.NoData,
-		Limit:  compare.Limit{Max: value(gib), Severity: "fail", File: "peakgate.yml", Line: 15, Column: 7},
+		Limit:  compare.Limit{Text: "max 1 GiB", Max: value(gib), Severity: "fail", File: "peakgate.yml", Line: 15, Column: 7},
 		Reason: "nothing was measured: out/*.pickle: the pattern matches no file",
 	}
 	fine := grown
@@ -51,7 +51,7 @@ func red() *compare.Result {
 	fine.Reason = "did not change"
 	ratio := compare.Check{
 		Metric: "pool.hit_ratio", Labels: measure.Labels{"device": "0"}, Unit: measure.Ratio, Verdict: compare.Pass, Head: new(measure.Value),
-		Limit: compare.Limit{Severity: "fail"},
+		Limit: compare.Limit{Text: "min 0.9", Severity: "fail"},
 	}
 	*ratio.Head = measure.Float(0.985)
 	ratio.Limit.Min = new(measure.Value)
@@ -91,7 +91,7 @@ func hostile() *compare.Result {
 		t.Likeness.Notes = []string{bad}
 		for j := range t.Checks {
 			c := &t.Checks[j]
-			c.Labels, c.Reason, c.Limit.Why, c.Limit.File = measure.Labels{"module": bad, bad: "1"}, bad, bad, bad
+			c.Labels, c.Reason, c.Limit.Why, c.Limit.File, c.Limit.Text = measure.Labels{"module": bad, bad: "1"}, bad, bad, bad, bad
 			for k := range c.Contributors {
 				c.Contributors[k].Display = bad
 			}

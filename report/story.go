@@ -26,7 +26,7 @@ var (
 func headline(r *compare.Result, s style) string {
 	t, c := worstCheck(r)
 	if c == nil {
-		return "nothing was judged: the budget names no target"
+		return "nothing was judged"
 	}
 	failed, total := 0, 0
 	for _, t := range r.Targets {
@@ -68,7 +68,11 @@ func checkStory(t *compare.TargetResult, c *compare.Check, s style) string {
 		out := fmt.Sprintf("%s: %s %s by %s%s to %s", s.name(t.Name), s.name(c.Metric), verb, by.Format(c.Unit), compare.Percent(*c.Base, *c.Head), c.Head.Format(c.Unit))
 		if len(c.Contributors) > 0 && c.Contributors[0].Delta() > 0 && c.Contributors[0].Key != measure.Other {
 			top := c.Contributors[0]
-			out += fmt.Sprintf("; most of it, %s, is allocated at %s", top.Delta().Signed(), s.name(top.Display))
+			share := "the largest part"
+			if grown, ok := c.Head.Sub(*c.Base).Int64(); ok && 2*int64(top.Delta()) > grown {
+				share = "most of it"
+			}
+			out += fmt.Sprintf("; %s, %s, is allocated at %s", share, top.Delta().Signed(), s.name(top.Display))
 		}
 		return out
 	}
@@ -135,25 +139,6 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// limits writes a check's limits as the budget has them: "max 12 GiB, growth 2 %".
-func limits(c *compare.Check) string {
-	var parts []string
-	if c.Limit.Max != nil {
-		parts = append(parts, "max "+c.Limit.Max.Format(c.Unit))
-	}
-	if c.Limit.Min != nil {
-		parts = append(parts, "min "+c.Limit.Min.Format(c.Unit))
-	}
-	if c.Limit.Growth != "" {
-		g := "growth " + c.Limit.Growth
-		if c.Limit.Floor != nil {
-			g += " + " + c.Limit.Floor.Format(c.Unit)
-		}
-		parts = append(parts, g)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // environmentDifferences lists what the two sides say differently of their

@@ -81,7 +81,7 @@ func passRow(c *compare.Check) []string {
 			change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
 		}
 	}
-	return []string{"pass", plain(rowName(c.Metric, c.Labels)), c.Head.Format(c.Unit), change, limits(c)}
+	return []string{"pass", plain(rowName(c.Metric, c.Labels)), c.Head.Format(c.Unit), change, plain(c.Limit.Text)}
 }
 
 func rowName(metric string, labels measure.Labels) string {
@@ -100,10 +100,8 @@ func textCheck(out io.Writer, c *compare.Check) {
 	if c.Base != nil {
 		figures = append(figures, "base "+c.Base.Exact(c.Unit))
 	}
-	if l := limits(c); l != "" {
-		figures = append(figures, "limit "+l)
-	}
-	fmt.Fprintf(out, "    %s\n", strings.Join(figures, " · "))
+	figures = append(figures, "limit "+c.Limit.Text)
+	fmt.Fprintf(out, "    %s\n", plain(strings.Join(figures, " · ")))
 	fmt.Fprintf(out, "    %s\n", plain(c.Reason))
 	if c.Limit.Why != "" {
 		fmt.Fprintf(out, "    why: %s\n", plain(c.Limit.Why))

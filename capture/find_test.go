@@ -1,0 +1,103 @@
+package capture
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree makes files from fixtures or, for a source that starts with "=", from
+// the text behind it, and gives their folder.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, source := range files {
+		data := []byte(strings.TrimPrefix(source, "="))
+		if !strings.HasPrefix(source, "=") {
+			var err error
+			if data, err = os.ReadFile(filepath.Join("../fixtures", source)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const plan, profile, snapshot, zipped = "xla/h100_donate.hlo.pb", "xla/cpu_donate.xplane.pb", "torch/pools.pickle", "steady/torch/base.pickle.gz"
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern string
+		files         map[string]string
+		want          []string
+		warning, err  string
+	}{
+		{"a file", "a.pb", map[string]string{"a.pb": plan}, []string{"a.pb"}, "", ""},
+		{"a file of any kind is taken at its word", "note", map[string]string{"note": "=hello"}, []string{"note"}, "", ""},
+		{"nothing there", "b.pb", nil, nil, "", "no such file or directory; make the capture first"},
+		{"a pattern", "*/x.pb", map[string]string{"b/x.pb": plan, "a/x.pb": plan, "c/y.pb": plan}, []string{"a/x.pb", "b/x.pb"}, "", ""},
+		{"a pattern of any depth", "**/*.pb", map[string]string{"x.pb": plan, "a/b/y.pb": plan, "z.txt": "=z"}, []string{"a/b/y.pb", "x.pb"}, "", ""},
+		{"no match", "*.pickle", map[string]string{"a.pb": plan}, nil, "", "matches no file"},
+		{"a directory is searched by content", "", map[string]string{"a.any": plan, "b/c.gz": zipped, "d.txt": "=text", ".git/e.pb": plan, "f": snapshot}, []string{"a.any", "b/c.gz", "f"}, "", ""},
+		{"an interrupted dump is found, not passed over", "", map[string]string{"rank0.pickle": "="}, []string{"rank0.pickle"}, "", ""},
+		{"a directory without captures", "", map[string]string{"a.txt": "=a", "b/c.txt": "=c"}, nil, "", "holds no capture (2 files looked at)"},
+		{"a pattern of directories", "rank*", map[string]string{"rank0/a": snapshot, "rank1/a": snapshot, "rank1/log": "=x"}, []string{"rank0/a", "rank1/a"}, "", ""},
+		{"only the newest run", "", map[string]string{
+			"log/plugins/profile/2026_01_01_00_00_00/h.xplane.pb": profile, "log/plugins/profile/2026_01_02_00_00_00/h.xplane.pb": profile,
+		}, []string{"log/plugins/profile/2026_01_02_00_00_00/h.xplane.pb"}, "only the newest, 2026_01_02_00_00_00, is read", ""},
+		{"caches beside a profile", "", map[string]string{"h.xplane.pb": profile, "jit_f(1).hlo_proto.pb": plan}, []string{"h.xplane.pb"}, "1 *.hlo_proto.pb files", ""},
+		{"plans on their own", "", map[string]string{"jit_f(1).hlo_proto.pb": plan}, []string{"jit_f(1).hlo_proto.pb"}, "", ""},
+		{"dumps of modules without a plan", "", map[string]string{"module_0000.jit_f.before_optimizations.hlo.pb": plan, "module_0000.jit_f.cpu_after_optimizations.hlo.pb": plan}, []string{"module_0000.jit_f.cpu_after_optimizations.hlo.pb"}, "", ""},
+	} {
+		dir := tree(t, c.files)
+		files, warnings, err := Find(filepath.Join(dir, c.pattern))
+		var got []string
+		for _, f := range files {
+			rel, relErr := filepath.Rel(dir, f)
+			if relErr != nil {
+				t.Fatal(relErr)
+			}
+			got = append(got, filepath.ToSlash(rel))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		if all := strings.Join(warnings, "\n"); !strings.Contains(all, c.warning) || c.warning == "" && all != "" {
+			t.Errorf("%s: warnings %q, want %q", c.name, all, c.warning)
+		}
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
+		}
+	}
+}
+
+func TestFindUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		// Root reads everything; a broken link is unreadable for all.
+		dir := tree(t, map[string]string{"a.pb": plan})
+		if err := os.Symlink("nowhere", filepath.Join(dir, "b.pb")); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Find(filepath.Join(dir, "b.pb")); err == nil {
+			t.Error("a broken link was found")
+		}
+		return
+	}
+	dir := tree(t, map[string]string{"a.pb": plan})
+	if err := os.Chmod(filepath.Join(dir, "a.pb"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("error %v", err)
+	}
+}
