@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -24,33 +25,24 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 	for _, k := range sortedKeys(m.Environment) {
 		fmt.Fprintf(out, "%s: %s\n", plain(k), plain(m.Environment[k]))
 	}
-	groups, order := map[string][]measure.Row{}, []string{}
-	for _, r := range m.Rows {
-		k := r.Labels.Key()
-		if groups[k] == nil {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], r)
-	}
-	for _, k := range order {
-		fmt.Fprintf(out, "\n%s\n", plain(orNoLabels(k)))
-		var rows [][]string
-		for _, r := range groups[k] {
-			if r.Value == nil {
-				rows = append(rows, []string{plain(r.Name), "no data", plain(r.NoData)})
-				continue
-			}
-			exact := r.Value.Exact(r.Unit)
-			if exact == r.Value.Format(r.Unit) {
-				exact = ""
-			}
-			rows = append(rows, []string{plain(r.Name), r.Value.Format(r.Unit), exact})
-		}
+	groups := groupRows(m.Rows)
+	shown := groups[:min(len(groups), mostGroups)]
+	for _, g := range shown {
+		fmt.Fprintf(out, "\n%s\n", plain(cmp.Or(g.key, "(no labels)")))
+		rows, zero := groupTable(g.rows)
 		table(out, "  ", rows, "lrl")
+		if len(zero) > 0 {
+			fmt.Fprintf(out, "  0: %s\n", strings.Join(zero, ", "))
+		}
 	}
-	for _, k := range order {
-		for _, r := range groups[k] {
-			measurementHolders(out, m, r)
+	if hidden := len(groups) - len(shown); hidden > 0 {
+		fmt.Fprintf(out, "\n%s smaller; --format json has all\n", plural(hidden, "more set of labels is", "more sets of labels are"))
+	}
+	for i, g := range shown {
+		for _, r := range g.rows {
+			if i < mostHeld {
+				measurementHolders(out, m, r)
+			}
 		}
 	}
 	for _, f := range m.Findings {
@@ -62,11 +54,59 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 	return out.Flush()
 }
 
-func orNoLabels(key string) string {
-	if key == "" {
-		return "(no labels)"
+// A measurement's text shows this many sets of labels, and of this many who
+// holds the bytes.
+const (
+	mostGroups = 8
+	mostHeld   = 3
+)
+
+// rowGroup is the rows that share their labels.
+type rowGroup struct {
+	key     string
+	rows    []measure.Row
+	largest float64
+}
+
+// groupRows groups rows by their labels, the group with the largest value first.
+func groupRows(rows []measure.Row) []rowGroup {
+	var groups []rowGroup
+	place := map[string]int{}
+	for _, r := range rows {
+		key := r.Labels.Key()
+		i, ok := place[key]
+		if !ok {
+			i = len(groups)
+			place[key] = i
+			groups = append(groups, rowGroup{key: key})
+		}
+		g := &groups[i]
+		g.rows = append(g.rows, r)
+		if r.Value != nil {
+			g.largest = max(g.largest, r.Value.Float64())
+		}
 	}
-	return key
+	slices.SortStableFunc(groups, func(a, b rowGroup) int { return cmp.Compare(b.largest, a.largest) })
+	return groups
+}
+
+// groupTable gives the lines of one group's table, and the names of its zeros.
+func groupTable(group []measure.Row) (rows [][]string, zero []string) {
+	for _, r := range group {
+		switch {
+		case r.Value == nil:
+			rows = append(rows, []string{plain(r.Name), "no data", plain(r.NoData)})
+		case r.Value.Float64() == 0:
+			zero = append(zero, plain(r.Name))
+		default:
+			exact := r.Value.Exact(r.Unit)
+			if exact == r.Value.Format(r.Unit) {
+				exact = ""
+			}
+			rows = append(rows, []string{plain(r.Name), r.Value.Format(r.Unit), exact})
+		}
+	}
+	return rows, zero
 }
 
 // measurementHolders lists who holds the bytes at a peak. Arguments, outputs
