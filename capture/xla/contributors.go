@@ -122,11 +122,10 @@ func (m *Module) lastingHolder(al *BufferAllocation, b int32, class Class) holde
 // by its number.
 func (m *Module) argumentHolder(al *BufferAllocation) holder {
 	h := holder{class: ClassArgument, bytes: al.SizeBytes, name: "argument " + ParameterIndex{al.Parameter, al.ParameterIndex}.String(), exact: true}
-	i, ok := m.find().parameter[al.Parameter]
-	if !ok {
+	in := m.find().parameter[al.Parameter]
+	if in == nil {
 		return h
 	}
-	in := &m.Instructions[i]
 	h.shape = in.Shape.At(al.ParameterIndex)
 	if in.Metadata != nil && in.Metadata.OpName != "" {
 		h.name, h.exact = withoutJit(in.Metadata.OpName)+indexText(al.ParameterIndex), false
@@ -195,61 +194,4 @@ func (h *holder) before(g *holder) bool {
 		cmp.Compare(h.name, g.name),
 		cmp.Compare(h.shape.String(), g.shape.String()),
 	) < 0
-}
-
-// shapes gives the texts of shapes for the facts of a module.
-func shapes(list []*Shape) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = s.String()
-	}
-	return out
-}
-
-// fact describes the module.
-func (m *Module) fact(labels measure.Labels) measure.ModuleFact {
-	f := measure.ModuleFact{
-		Labels: labels, Instructions: int64(len(m.Instructions)), Computations: int64(len(m.Computations)),
-		Fingerprint: m.Fingerprint, Aliased: int64(len(m.Aliases)), Remat: m.Remat, Assigned: m.Assignment != nil,
-	}
-	l := m.find()
-	var parameters []*Shape
-	for n := int64(0); ; n++ {
-		i, ok := l.parameter[n]
-		if !ok {
-			break
-		}
-		parameters = append(parameters, m.Instructions[i].Shape)
-	}
-	f.Parameters = shapes(parameters)
-	if root := m.root(m.EntryID); root != nil && root.Shape != nil {
-		if root.Shape.Type == tuple {
-			f.Outputs = shapes(root.Shape.Tuple)
-		} else {
-			f.Outputs = shapes([]*Shape{root.Shape})
-		}
-	}
-	for _, d := range m.Donors {
-		if !l.aliased[d.String()] {
-			f.Donors++
-		}
-	}
-	if m.Assignment != nil {
-		f.Aliased = 0
-		for i := range m.Assignment.Allocations {
-			if m.donated(&m.Assignment.Allocations[i]) {
-				f.Aliased++
-			}
-		}
-	}
-	return f
-}
-
-// moduleLabels are the labels of all that is said of the module.
-func (m *Module) moduleLabels() measure.Labels {
-	labels := measure.Labels{"module": m.Name}
-	if m.Program != "" {
-		labels["program"] = m.Program
-	}
-	return labels
 }

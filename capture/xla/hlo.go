@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto:
@@ -13,20 +15,21 @@ import (
 // parser makes domain types of a decoder's fields.
 type parser struct {
 	*decoder
-	// Shapes and metadata are few and repeat: equal bytes share one value.
-	shapes   map[string]*Shape
-	metadata map[string]*OpMetadata
+	// Shapes are few and repeat: equal bytes share one value.
+	shapes map[string]*Shape
 
-	chunk          []int64 // where lists of ids are kept
-	names          []byte  // of the module's instructions, end to end
+	chunk          []int64      // where lists of ids are kept
+	metadata       []OpMetadata // where metadata is kept
+	names          []byte       // of the module's instructions, end to end
 	nameEnds       []int
-	operands, more []int64 // scratch
+	instructions   []Instruction // scratch: of one computation
+	operands, more []int64       // scratch
 	hash           hash.Hash
 	hashed         []byte // scratch
 }
 
 func newParser(d *decoder) *parser {
-	return &parser{decoder: d, shapes: map[string]*Shape{}, metadata: map[string]*OpMetadata{}, hash: sha256.New()}
+	return &parser{decoder: d, shapes: map[string]*Shape{}, hash: sha256.New()}
 }
 
 // hloProto reads an HloProto: the whole stream, or the current field. The
@@ -71,42 +74,56 @@ func (p *parser) module() *Module {
 			p.donors(m)
 		}
 	}
-	names, start := string(p.names), 0
-	for i, end := range p.nameEnds {
-		m.Instructions[i].Name = names[start:end]
-		// xla/hlo/transforms/simplifiers/hlo_rematerialization.cc names its copies so.
-		if strings.Contains(names[start:end], ".remat") {
-			m.Remat++
-		}
-		start = end
-	}
+	m.name(string(p.names), p.nameEnds)
 	m.Fingerprint = hex.EncodeToString(p.hash.Sum(nil)[:8])
 	return m
 }
 
+// name gives all instructions their names, which lie end to end in one string.
+func (m *Module) name(names string, ends []int) {
+	start, n := 0, 0
+	valid := utf8.ValidString(names)
+	for i := range m.Computations {
+		list := m.Computations[i].Instructions
+		for j := range list {
+			name := names[start:ends[n]]
+			start, n = ends[n], n+1
+			if !valid {
+				name = strings.ToValidUTF8(name, "\ufffd")
+			}
+			list[j].Name = name
+			// xla/hlo/transforms/simplifiers/hlo_rematerialization.cc names its copies so.
+			if strings.Contains(name, ".remat") {
+				m.Remat++
+			}
+		}
+	}
+}
+
 // computation reads an HloComputationProto.
 func (p *parser) computation(m *Module) {
-	c := Computation{First: len(m.Instructions)}
+	var c Computation
+	p.instructions = p.instructions[:0]
 	for p.enter("computations"); p.next(); {
 		switch p.num {
 		case 1:
 			c.Name = p.text()
 		case 2:
-			p.instruction(m)
+			p.instruction(len(m.Computations))
 		case 5:
 			c.ID = p.int()
 		case 6:
 			c.RootID = p.int()
 		}
 	}
-	c.Limit = len(m.Instructions)
+	c.Instructions = slices.Clone(p.instructions)
 	m.Computations = append(m.Computations, c)
 }
 
 // instruction reads an HloInstructionProto. Literals and backend configurations,
 // often most of the bytes, are skipped.
-func (p *parser) instruction(m *Module) {
-	var in Instruction
+func (p *parser) instruction(computation int) {
+	in := Instruction{computation: int32(computation)}
 	at := p.at
 	operands, called := p.operands[:0], p.more[:0]
 	for p.enter("instructions"); p.next(); {
@@ -124,8 +141,6 @@ func (p *parser) instruction(m *Module) {
 			in.Metadata = p.opMetadata()
 		case 9, 13:
 			in.Number = p.int()
-		case 28:
-			in.Target = p.text()
 		case 35:
 			in.ID = p.int()
 		case 36:
@@ -142,7 +157,7 @@ func (p *parser) instruction(m *Module) {
 	in.Operands, in.Called = p.keep(operands), p.keep(called)
 	p.operands, p.more = operands, called
 	p.nameEnds = append(p.nameEnds, len(p.names))
-	m.Instructions = append(m.Instructions, in)
+	p.instructions = append(p.instructions, in)
 
 	p.hashed = append(append(p.hashed[:0], in.Opcode...), 0)
 	if in.Shape != nil {
@@ -157,7 +172,7 @@ func (p *parser) keep(list []int64) []int64 {
 		return nil
 	}
 	if cap(p.chunk)-len(p.chunk) < len(list) {
-		p.chunk = make([]int64, 0, max(1024, len(list)))
+		p.chunk = make([]int64, 0, max(512, len(list)))
 	}
 	start := len(p.chunk)
 	p.chunk = append(p.chunk, list...)
@@ -221,12 +236,8 @@ func (p *parser) newShape(l leaf, depth int) *Shape {
 
 // opMetadata reads an OpMetadata.
 func (p *parser) opMetadata() *OpMetadata {
-	l := p.leaf("metadata")
-	if m, ok := p.metadata[string(l.b)]; ok {
-		return m
-	}
-	raw, m := string(l.b), &OpMetadata{}
-	for l.next() {
+	var m OpMetadata
+	for l := p.leaf("metadata"); l.next(); {
 		switch l.num {
 		case 2:
 			m.OpName = l.text()
@@ -238,11 +249,14 @@ func (p *parser) opMetadata() *OpMetadata {
 			m.FrameID = l.int()
 		}
 	}
-	if *m == (OpMetadata{}) {
-		m = nil
+	if m == (OpMetadata{}) {
+		return nil
 	}
-	p.metadata[raw] = m
-	return m
+	if len(p.metadata) == cap(p.metadata) {
+		p.metadata = make([]OpMetadata, 0, 128)
+	}
+	p.metadata = append(p.metadata, m)
+	return &p.metadata[len(p.metadata)-1]
 }
 
 // frames reads a StackFrameIndexProto.

@@ -1,7 +1,6 @@
 package xla
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,8 +31,6 @@ type Module struct {
 	// EntryID is the id of the computation that an execution runs.
 	EntryID      int64
 	Computations []Computation
-	// Instructions are those of all computations, in the order of the file.
-	Instructions []Instruction
 	// Aliases are the outputs that the program promised to write over a parameter,
 	// Donors the parameters that were offered for that and found no output.
 	Aliases []ParameterAlias
@@ -51,6 +48,15 @@ type Module struct {
 	lookup  *lookup
 }
 
+// InstructionCount is the number of instructions of all computations.
+func (m *Module) InstructionCount() int {
+	n := 0
+	for i := range m.Computations {
+		n += len(m.Computations[i].Instructions)
+	}
+	return n
+}
+
 // Title is the module's name as the profile prints it: "jit_step(12)".
 func (m *Module) Title() string {
 	if m.Program == "" {
@@ -64,9 +70,8 @@ type Computation struct {
 	ID   int64
 	Name string
 	// RootID is the instruction whose value the computation returns.
-	RootID int64
-	// First and Limit delimit its instructions in Module.Instructions.
-	First, Limit int
+	RootID       int64
+	Instructions []Instruction
 }
 
 // Instruction is one HLO instruction.
@@ -80,7 +85,8 @@ type Instruction struct {
 	Called   []int64 // computation ids
 	// Number is the parameter number of a parameter, and the tuple index of a get-tuple-element.
 	Number int64
-	Target string // of a custom call
+
+	computation int32 // its index in Module.Computations
 }
 
 // opName is the name that the program gave to the operation, empty where unknown.
@@ -260,138 +266,6 @@ type HeapEvent struct {
 	Buffer      int64  // id of the logical buffer
 	Canonical   int64  // ShareWith: id of the buffer whose memory it shares
 	Instruction string // that was being scheduled
-}
-
-// lookup finds parts of a module by their ids. It is built once, when first needed.
-type lookup struct {
-	instruction map[int64]int32 // id → index in Instructions
-	computation map[int64]int32
-	caller      map[int64]int32 // computation id → index of the (first) instruction that calls it
-	parameter   map[int64]int32 // number → index of the entry computation's parameter
-	aliased     map[string]bool // parameters of Module.Aliases
-	buffer      map[int64]int32 // id → index in Buffers
-	allocation  []int32         // buffer index → index in Allocations, -1 for none
-	output      map[int64]bool  // ids of buffers that are the program's outputs
-	argument    map[string]bool // the arguments' op_names
-}
-
-func (m *Module) find() *lookup {
-	if m.lookup != nil {
-		return m.lookup
-	}
-	l := &lookup{
-		instruction: make(map[int64]int32, len(m.Instructions)),
-		computation: make(map[int64]int32, len(m.Computations)),
-		caller:      map[int64]int32{},
-		parameter:   map[int64]int32{},
-		aliased:     make(map[string]bool, len(m.Aliases)),
-		buffer:      map[int64]int32{},
-		argument:    map[string]bool{},
-	}
-	for _, a := range m.Aliases {
-		l.aliased[a.ParameterIndex.String()] = true
-	}
-	for i := range m.Instructions {
-		in := &m.Instructions[i]
-		l.instruction[in.ID] = int32(i)
-		for _, c := range in.Called {
-			if _, ok := l.caller[c]; !ok {
-				l.caller[c] = int32(i)
-			}
-		}
-	}
-	var root *Instruction
-	for i := range m.Computations {
-		c := &m.Computations[i]
-		l.computation[c.ID] = int32(i)
-		if c.ID != m.EntryID {
-			continue
-		}
-		if i, ok := l.instruction[c.RootID]; ok {
-			root = &m.Instructions[i]
-		}
-		for j := c.First; j < c.Limit; j++ {
-			if in := &m.Instructions[j]; in.Opcode == "parameter" {
-				l.parameter[in.Number] = int32(j)
-				l.argument[in.opName()] = true
-			}
-		}
-	}
-	if a := m.Assignment; a != nil {
-		l.buffer = make(map[int64]int32, len(a.Buffers))
-		l.allocation = make([]int32, len(a.Buffers))
-		for i := range a.Buffers {
-			l.buffer[a.Buffers[i].ID] = int32(i)
-			l.allocation[i] = -1
-		}
-		for i := range a.Allocations {
-			for _, p := range a.Allocations[i].Assigned {
-				if b, ok := l.buffer[p.Buffer]; ok {
-					l.allocation[b] = int32(i)
-				}
-			}
-		}
-	}
-	m.lookup = l
-	if root != nil && m.Assignment != nil {
-		l.output = m.outputs(root)
-	}
-	return l
-}
-
-// outputs gives the ids of the buffers that the entry computation returns.
-func (m *Module) outputs(root *Instruction) map[int64]bool {
-	type place struct {
-		instruction int64
-		index       string
-	}
-	wanted := map[place]bool{{root.ID, ""}: root.Opcode != "tuple"}
-	for i := range root.Operands {
-		in, index := root, []int64{int64(i)}
-		for step := 0; in != nil && step < maxSteps; step++ {
-			wanted[place{in.ID, indexText(index)}] = true
-			if !slices.Contains(forwarding, in.Opcode) {
-				break
-			}
-			in, index = m.carries(in, index)
-		}
-	}
-	out := map[int64]bool{}
-	for i := range m.Assignment.Buffers {
-		if b := &m.Assignment.Buffers[i]; wanted[place{b.Instruction, indexText(b.Index)}] {
-			out[b.ID] = true
-		}
-	}
-	for _, a := range m.Assignment.Aliases {
-		if a.Instruction == root.ID {
-			out[a.Buffer] = true
-		}
-	}
-	return out
-}
-
-// instruction gives the instruction with an id, nil if there is none.
-func (m *Module) instruction(id int64) *Instruction {
-	if i, ok := m.find().instruction[id]; ok {
-		return &m.Instructions[i]
-	}
-	return nil
-}
-
-// root gives the instruction whose value a computation returns, nil if unknown.
-func (m *Module) root(computation int64) *Instruction {
-	if i, ok := m.find().computation[computation]; ok {
-		return m.instruction(m.Computations[i].RootID)
-	}
-	return nil
-}
-
-// buffer gives the logical buffer with an id, nil if there is none.
-func (m *Module) buffer(id int64) *LogicalBuffer {
-	if i, ok := m.find().buffer[id]; ok {
-		return &m.Assignment.Buffers[i]
-	}
-	return nil
 }
 
 // indexText writes a shape index as XLA does: "{0,1}", nothing for the top.

@@ -2,7 +2,6 @@ package xla
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -159,18 +158,11 @@ func (m *Module) carries(in *Instruction, index []int64) (*Instruction, []int64)
 
 // argument follows a parameter of a called computation to what the caller passes.
 func (m *Module) argument(in *Instruction, index []int64) (*Instruction, []int64) {
-	l := m.find()
-	at := l.instruction[in.ID]
-	// The instructions of computations lie one after another, in order.
-	c := sort.Search(len(m.Computations), func(i int) bool { return m.Computations[i].Limit > int(at) })
-	if c == len(m.Computations) {
+	caller := m.find().caller[m.Computations[in.computation].ID]
+	if caller == nil {
 		return nil, nil
 	}
-	call, ok := l.caller[m.Computations[c].ID]
-	if !ok {
-		return nil, nil
-	}
-	caller, n := &m.Instructions[call], in.Number
+	n := in.Number
 	if caller.Opcode == "conditional" {
 		n++ // the first operand chooses the branch
 	}

@@ -23,14 +23,14 @@ func read(r io.Reader, size int64, name string) (*Capture, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	// The head stays readable: the window moves on.
-	head := append([]byte(nil), d.buf[:d.w]...)
+	head := d.buf[:d.w]
 	if len(head) == 0 {
 		return nil, fmt.Errorf("%s: want an XSpace (.xplane.pb) or an HloProto (.hlo.pb), found an empty file", name)
 	}
+	hint := textHint(head) // now: the window moves on
 	format, ok := Sniff(head)
 	if !ok {
-		return nil, fmt.Errorf("%s: offset 0x0: want an XSpace (.xplane.pb) or an HloProto (.hlo.pb), found neither%s", name, textHint(head))
+		return nil, fmt.Errorf("%s: offset 0x0: want an XSpace (.xplane.pb) or an HloProto (.hlo.pb), found neither%s", name, hint)
 	}
 	c := &Capture{Name: name, Format: format, Software: map[string]string{}}
 	p := newParser(d)
@@ -45,7 +45,7 @@ func read(r io.Reader, size int64, name string) (*Capture, error) {
 	if d.err != nil {
 		var f *formatError
 		if errors.As(d.err, &f) {
-			return nil, fmt.Errorf("%w%s", d.err, textHint(head))
+			return nil, fmt.Errorf("%w%s", d.err, hint)
 		}
 		return nil, d.err
 	}

@@ -30,8 +30,8 @@ func (m *Module) checkInstructions() error {
 	if len(l.computation) != len(m.Computations) {
 		return fmt.Errorf("two of its %d computations have one id", len(m.Computations))
 	}
-	if len(l.instruction) != len(m.Instructions) {
-		return fmt.Errorf("two of its %d instructions have one id", len(m.Instructions))
+	if n := m.InstructionCount(); len(l.instruction) != n {
+		return fmt.Errorf("two of its %d instructions have one id", n)
 	}
 	if _, ok := l.computation[m.EntryID]; !ok && m.Assignment != nil {
 		return fmt.Errorf("entry computation %d is not among its computations", m.EntryID)
