@@ -14,7 +14,7 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	if t == nil {
 		t = newTrace()
 	}
-	h.Events, h.Counts, h.Sequence, h.Misses, h.PeakEvent = t.events, t.counts, t.sequence(), t.misses, t.peakEvent
+	h.Events, h.Counts, h.Sequence, h.Misses, h.PeakEvent = t.events, t.counts, t.sequence(), t.misses, t.peakEvent-1
 	h.UnmatchedFrees, h.UnmatchedFreedBytes = t.unmatchedCount, t.unmatched
 	h.Steps = t.notes.count()
 	if s.notes != nil && h.Steps == 0 {
@@ -36,7 +36,7 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 			if b.State != Allocated && b.State != PendingFree {
 				continue
 			}
-			if e, ok := t.live[b.Address]; ok {
+			if e := t.live.find(b.Address); e.event != 0 {
 				matched++
 				if e.size != b.Requested {
 					mismatched++
@@ -44,7 +44,6 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 				if e.stack < firstStack && b.Stack >= firstStack {
 					// context="state" keeps stacks on the blocks alone.
 					e.stack = b.Stack
-					t.live[b.Address] = e
 				}
 				end.add(e.stack, b.Requested, 1)
 				continue
@@ -76,7 +75,7 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 		h.NoReservedPeak = fmt.Sprintf("damaged or cut file: %d bytes would have been reserved when the history begins", h.ReservedBaseline)
 	}
 	h.Kind = h.kind(s, recorded)
-	lost := int64(len(t.live)) - matched
+	lost := int64(t.live.count) - matched
 	frees := h.Counts[FreeRequested] + h.Counts[FreeCompleted]
 	switch {
 	case h.unanswerable(s) != "":
@@ -101,11 +100,11 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	// Live at the peak: allocated up to then and not freed before it, and all
 	// of the baseline that was not yet freed.
 	peak := before
-	for _, b := range t.live {
+	t.live.all(func(b liveBlock) {
 		if b.event <= t.peakEvent {
 			peak.add(b.stack, b.size, 1)
 		}
-	}
+	})
 	for _, b := range t.freed {
 		peak.add(b.stack, b.size, 1)
 	}

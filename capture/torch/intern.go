@@ -11,6 +11,12 @@ import (
 type texts struct {
 	ids  map[string]uint32
 	list []string
+	// short remembers texts of up to seven bytes: the values that each event
+	// repeats ("N/A", "", a step) need no lookup in the map.
+	short [64]struct {
+		key uint64
+		id  uint32
+	}
 }
 
 func newTexts() *texts {
@@ -23,6 +29,21 @@ func newTexts() *texts {
 }
 
 func (t *texts) id(b []byte) uint32 {
+	if len(b) > 7 {
+		return t.lookup(b)
+	}
+	key := uint64(len(b)+1) << 56
+	for i, c := range b {
+		key |= uint64(c) << (8 * i)
+	}
+	e := &t.short[key*0x9e3779b97f4a7c15>>58]
+	if e.key != key {
+		e.key, e.id = key, t.lookup(b)
+	}
+	return e.id
+}
+
+func (t *texts) lookup(b []byte) uint32 {
 	if id, ok := t.ids[string(b)]; ok {
 		return id
 	}

@@ -12,7 +12,7 @@ import (
 // only frames and lists of frames may be shared, as the writers share them.
 type machine struct {
 	in    *input
-	stack []ref // fixed length; sp entries are in use
+	stack [stackLimit]ref // sp entries are in use
 	sp    int
 	marks []mark
 	base  int // what the innermost mark left on the stack; 0 without one
@@ -154,7 +154,8 @@ type contents struct {
 
 func newMachine(in *input) *machine {
 	return &machine{
-		in: in, stack: make([]ref, stackLimit), texts: newTexts(), stacks: newStacks(),
+		in: in, memo: make([]ref, 0, 256+min(max(in.size, 0)/32, 1<<20)),
+		texts: newTexts(), stacks: newStacks(),
 		frames:        frames{ids: map[frameKey]uint32{}},
 		unknownStates: map[uint32]int64{},
 	}
@@ -169,13 +170,20 @@ var (
 )
 
 func (m *machine) push(v ref) error {
-	if m.sp == len(m.stack) {
-		if err := m.flush(); err != nil {
-			return err
-		}
-		if m.sp == len(m.stack) {
-			return errFull
-		}
+	if sp := m.sp; sp < stackLimit {
+		m.stack[sp] = v
+		m.sp++
+		return nil
+	}
+	return m.pushFull(v)
+}
+
+func (m *machine) pushFull(v ref) error {
+	if err := m.flush(); err != nil {
+		return err
+	}
+	if m.sp == stackLimit {
+		return errFull
 	}
 	m.stack[m.sp] = v
 	m.sp++
@@ -222,10 +230,10 @@ func (m *machine) pushText(b []byte) error { return m.push(m.text(b)) }
 func (m *machine) text(b []byte) ref {
 	if m.sp > 0 {
 		if k := m.stack[m.sp-1]; k == tagText<<tagShift|keyUserMetadata || k == tagText<<tagShift|keyCompileContext {
-			if id, ok := m.texts.ids[string(b)]; ok {
-				return tagText<<tagShift | ref(id)
-			}
 			if len(b) > 4 {
+				if id, ok := m.texts.ids[string(b)]; ok {
+					return tagText<<tagShift | ref(id)
+				}
 				return tagText<<tagShift | wordUnkept
 			}
 		}

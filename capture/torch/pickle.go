@@ -46,46 +46,65 @@ func (m *machine) pickle() error {
 				return in.fail(in.offset(), errors.New("more memo entries than bytes"))
 			}
 		}
-		pos := in.pos
-		at := in.base + int64(pos)
-		// Arguments are read from b; past the end of the file it is short.
-		b := in.buf[pos:in.end]
-		if len(b) == 0 {
+		err := m.run()
+		at := in.offset()
+		switch {
+		case err != nil:
+			return in.fail(at, err)
+		case in.end-in.pos < lowWater && !in.eof:
+			continue
+		case in.pos == in.end:
 			return in.fail(at, errTruncated)
+		case in.buf[in.pos] == '.': // STOP
+			in.pos++
+			return nil
 		}
-		op, n := b[0], 1
+		n, err := m.rare(in.buf[in.pos:in.end])
+		if err != nil {
+			return in.fail(at, err)
+		}
+		in.pos += n
+	}
+}
+
+// run executes the opcodes that snapshots consist of, from what is buffered. It
+// returns at an error, at an opcode for rare, and where the buffer runs low;
+// the position is then that of the opcode that was not executed.
+func (m *machine) run() error {
+	in := m.in
+	buf, pos := in.buf[:in.end], in.pos
+	// The last opcodes of the buffer are left to rare, which looks at the end.
+	for last := len(buf) - 10; pos <= last; {
 		var err error
-		switch op {
-		case 'h': // BINGET
-			if len(b) < 2 {
-				return in.fail(at, errTruncated)
-			}
-			n = 2
-			if i := uint32(b[1]); i < uint32(len(m.memo)) && m.sp < len(m.stack) && m.memo[i]-1 < tagOpen<<tagShift-1 {
-				m.stack[m.sp] = m.memo[i]
-				m.sp++
-			} else {
-				err = m.recall(i)
-			}
-		case 'j': // LONG_BINGET
-			if len(b) < 5 {
-				return in.fail(at, errTruncated)
-			}
-			n = 5
-			if i := binary.LittleEndian.Uint32(b[1:]); i < uint32(len(m.memo)) && m.sp < len(m.stack) && m.memo[i]-1 < tagOpen<<tagShift-1 {
-				m.stack[m.sp] = m.memo[i]
-				m.sp++
-			} else {
-				err = m.recall(i)
+		n := 1
+		switch op := buf[pos]; op {
+		case 'h', 'j': // BINGET, LONG_BINGET: most of a file are runs of them, the frames of stacks
+			n = m.recallAll(buf[pos:])
+			switch {
+			case n > 0:
+			case op == 'h':
+				n = 2
+				err = m.recall(uint32(buf[pos+1]))
+			default:
+				n = 5
+				err = m.recall(binary.LittleEndian.Uint32(buf[pos+1:]))
 			}
 		case 0x94: // MEMOIZE
-			err = m.memoize(uint32(len(m.memo)))
-		case 0x8a: // LONG1
-			if len(b) < 2 || len(b) < 2+int(b[1]) {
-				return in.fail(at, errTruncated)
+			if m.sp > 0 && m.stack[m.sp-1].tag() < tagOpen {
+				m.memo = append(m.memo, m.stack[m.sp-1])
+			} else {
+				err = m.memoize(uint32(len(m.memo)))
 			}
-			n = 2 + int(b[1])
-			err = m.long(b[2:n])
+		case 0x8a: // LONG1
+			size := int(buf[pos+1])
+			if size > 8 {
+				in.pos = pos
+				return nil
+			}
+			// The eight bytes after the length are buffered.
+			n = 2 + size
+			shift := 64 - 8*size
+			err = m.pushInt(int64(binary.LittleEndian.Uint64(buf[pos+2:])<<shift) >> shift)
 		case '(':
 			err = m.pushMark()
 		case '}':
@@ -101,121 +120,189 @@ func (m *machine) pickle() error {
 		case 'a':
 			err = m.appendOne()
 		case 'K': // BININT1
-			if len(b) < 2 {
-				return in.fail(at, errTruncated)
-			}
 			n = 2
-			err = m.push(tagInt<<tagShift | ref(b[1]))
+			err = m.push(tagInt<<tagShift | ref(buf[pos+1]))
 		case 'M': // BININT2
-			if len(b) < 3 {
-				return in.fail(at, errTruncated)
-			}
 			n = 3
-			err = m.push(tagInt<<tagShift | ref(binary.LittleEndian.Uint16(b[1:])))
+			err = m.push(tagInt<<tagShift | ref(binary.LittleEndian.Uint16(buf[pos+1:])))
 		case 'J': // BININT
-			if len(b) < 5 {
-				return in.fail(at, errTruncated)
-			}
 			n = 5
-			err = m.pushInt(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
-		case 0x8c, 'U': // SHORT_BINUNICODE, SHORT_BINSTRING
-			if len(b) < 2 || len(b) < 2+int(b[1]) {
-				return in.fail(at, errTruncated)
+			err = m.pushInt(int64(int32(binary.LittleEndian.Uint32(buf[pos+1:]))))
+		case 0x8c: // SHORT_BINUNICODE
+			n = 2 + int(buf[pos+1])
+			if pos+n > len(buf) {
+				in.pos = pos
+				return nil
 			}
-			n = 2 + int(b[1])
-			err = m.pushText(b[2:n])
-		case 'X', 'T': // BINUNICODE, BINSTRING
-			if len(b) < 5 {
-				return in.fail(at, errTruncated)
-			}
-			n, err = m.longText(5, uint64(binary.LittleEndian.Uint32(b[1:])))
-		case 0x8d: // BINUNICODE8
-			if len(b) < 9 {
-				return in.fail(at, errTruncated)
-			}
-			n, err = m.longText(9, binary.LittleEndian.Uint64(b[1:]))
-		case 'C', 'B', 0x8e: // SHORT_BINBYTES, BINBYTES, BINBYTES8
-			n, err = m.skipBytes(op, b)
-		case 0x8b: // LONG4
-			if len(b) < 5 {
-				return in.fail(at, errTruncated)
-			}
-			n, err = m.long4(binary.LittleEndian.Uint32(b[1:]))
-		case 'G': // BINFLOAT
-			if len(b) < 9 {
-				return in.fail(at, errTruncated)
-			}
-			n = 9
-			err = m.pushFloat(math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
-		case 'N':
-			err = m.push(constNone)
-		case 0x88:
-			err = m.push(constTrue)
-		case 0x89:
-			err = m.push(constFalse)
-		case ')':
-			err = m.push(other)
-		case 0x85, 0x86, 0x87:
-			err = m.tuple(int(op - 0x84))
-		case 't':
-			err = m.tupleBatch()
-		case 'd':
-			err = m.collect(true)
-		case 'l':
-			err = m.collect(false)
+			err = m.pushText(buf[pos+2 : pos+n])
+		case 0x86:
+			err = m.tuple(2)
 		case 'q': // BINPUT
-			if len(b) < 2 {
-				return in.fail(at, errTruncated)
-			}
 			n = 2
-			err = m.memoize(uint32(b[1]))
+			err = m.memoize(uint32(buf[pos+1]))
 		case 'r': // LONG_BINPUT
-			if len(b) < 5 {
-				return in.fail(at, errTruncated)
-			}
 			n = 5
-			err = m.memoize(binary.LittleEndian.Uint32(b[1:]))
-		case 'I', 'L', 'F', 'V', 'S', 'p', 'g':
-			n, err = m.textOpcode(op, b)
-		case 0x80: // PROTO
-			if len(b) < 2 {
-				return in.fail(at, errTruncated)
-			}
-			n = 2
-			if v := b[1]; in.offset() != 0 {
-				err = errors.New("opcode PROTO in the middle of a pickle")
-			} else if v > 5 {
-				err = fmt.Errorf("pickle protocol %d: this reader knows 0 to 5", v)
-			}
-		case 0x95: // FRAME
-			if len(b) < 9 {
-				return in.fail(at, errTruncated)
-			}
-			n = 9
-			// Frames only help readers that fetch ahead: their contents are read as
-			// they come. A length beyond the file tells early that it was cut.
-			if v := binary.LittleEndian.Uint64(b[1:]); in.size >= 0 && v > uint64(max(in.size-in.offset()-9, 0)) {
-				err = fmt.Errorf("a frame of %d bytes, and %d bytes are left: the file is truncated, the dump was interrupted", v, max(in.size-in.offset()-9, 0))
-			}
-		case '.':
-			in.pos++
-			return nil
+			err = m.memoize(binary.LittleEndian.Uint32(buf[pos+1:]))
 		default:
-			name, known := opcodes[op]
-			switch {
-			case executes(op):
-				err = fmt.Errorf("opcode %s would execute code: not written by torch.cuda.memory._dump_snapshot", name)
-			case known:
-				err = fmt.Errorf("opcode %s has no place in a snapshot: not written by torch.cuda.memory._dump_snapshot", name)
-			default:
-				err = fmt.Errorf("byte %#02x is no pickle opcode", op)
-			}
+			in.pos = pos
+			return nil
 		}
 		if err != nil {
-			return in.fail(at, err)
+			in.pos = pos
+			return err
 		}
-		in.pos += n
+		pos += n
 	}
+	in.pos = pos
+	return nil
+}
+
+// recallAll pushes values of the memo for as long as one opcode after the other
+// asks for a plain one. It gives how many bytes these opcodes take.
+func (m *machine) recallAll(b []byte) int {
+	memo, stack, sp, pos := m.memo, &m.stack, m.sp, 0
+	for pos+5 <= len(b) && sp < stackLimit {
+		i, n := uint32(b[pos+1]), 2
+		if op := b[pos]; op == 'j' {
+			i, n = binary.LittleEndian.Uint32(b[pos+1:]), 5
+		} else if op != 'h' {
+			break
+		}
+		if i >= uint32(len(memo)) {
+			break
+		}
+		v := memo[i]
+		if v-1 >= tagOpen<<tagShift-1 { // unset, open or used
+			break
+		}
+		stack[sp] = v
+		sp++
+		pos += n
+	}
+	m.sp = sp
+	return pos
+}
+
+// rare executes one opcode, any opcode, near the end of the buffer too. It
+// gives how far the position has to move.
+func (m *machine) rare(b []byte) (int, error) {
+	op, size := b[0], argument(b[0])
+	if len(b) < 1+size {
+		return 0, errTruncated
+	}
+	n := 1 + size
+	switch op {
+	case 'h': // BINGET
+		return n, m.recall(uint32(b[1]))
+	case 'j': // LONG_BINGET
+		return n, m.recall(binary.LittleEndian.Uint32(b[1:]))
+	case 'q': // BINPUT
+		return n, m.memoize(uint32(b[1]))
+	case 'r': // LONG_BINPUT
+		return n, m.memoize(binary.LittleEndian.Uint32(b[1:]))
+	case 0x94: // MEMOIZE
+		return n, m.memoize(uint32(len(m.memo)))
+	case '(':
+		return n, m.pushMark()
+	case '}':
+		return n, m.pushContainer(true)
+	case ']':
+		return n, m.pushContainer(false)
+	case 'u':
+		return n, m.setBatch()
+	case 'e':
+		return n, m.appendBatch()
+	case 's':
+		return n, m.setOne()
+	case 'a':
+		return n, m.appendOne()
+	case 'd':
+		return n, m.collect(true)
+	case 'l':
+		return n, m.collect(false)
+	case 't':
+		return n, m.tupleBatch()
+	case ')':
+		return n, m.push(other)
+	case 0x85, 0x86, 0x87: // TUPLE1 to TUPLE3
+		return n, m.tuple(int(op - 0x84))
+	case 'K': // BININT1
+		return n, m.pushInt(int64(b[1]))
+	case 'M': // BININT2
+		return n, m.pushInt(int64(binary.LittleEndian.Uint16(b[1:])))
+	case 'J': // BININT
+		return n, m.pushInt(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
+	case 'G': // BINFLOAT
+		return n, m.pushFloat(math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
+	case 'N':
+		return n, m.push(constNone)
+	case 0x88:
+		return n, m.push(constTrue)
+	case 0x89:
+		return n, m.push(constFalse)
+	case 0x8a: // LONG1
+		n += int(b[1])
+		if len(b) < n {
+			return 0, errTruncated
+		}
+		return n, m.long(b[2:n])
+	case 0x8b: // LONG4
+		return m.long4(binary.LittleEndian.Uint32(b[1:]))
+	case 0x8c, 'U': // SHORT_BINUNICODE, SHORT_BINSTRING
+		return m.longText(n, uint64(b[1]))
+	case 'X', 'T': // BINUNICODE, BINSTRING
+		return m.longText(n, uint64(binary.LittleEndian.Uint32(b[1:])))
+	case 0x8d: // BINUNICODE8
+		return m.longText(n, binary.LittleEndian.Uint64(b[1:]))
+	case 'C': // SHORT_BINBYTES
+		return 0, m.skipBytes(n, uint64(b[1]))
+	case 'B': // BINBYTES
+		return 0, m.skipBytes(n, uint64(binary.LittleEndian.Uint32(b[1:])))
+	case 0x8e: // BINBYTES8
+		return 0, m.skipBytes(n, binary.LittleEndian.Uint64(b[1:]))
+	case 'I', 'L', 'F', 'V', 'p', 'g':
+		return m.textOpcode(op, b)
+	case 0x80: // PROTO
+		switch {
+		case m.in.offset() != 0:
+			return 0, errors.New("opcode PROTO in the middle of a pickle")
+		case b[1] > 5:
+			return 0, fmt.Errorf("pickle protocol %d: this reader knows 0 to 5", b[1])
+		}
+		return n, nil
+	case 0x95: // FRAME
+		// Frames only help readers that fetch ahead: their contents are read as
+		// they come. A length beyond the file tells early that it was cut.
+		in := m.in
+		left := max(in.size-in.offset()-9, 0)
+		if v := binary.LittleEndian.Uint64(b[1:]); in.size >= 0 && v > uint64(left) {
+			return 0, fmt.Errorf("a frame of %d bytes, and %d bytes are left: the file is truncated, the dump was interrupted", v, left)
+		}
+		return n, nil
+	}
+	name, known := opcodes[op]
+	switch {
+	case executes(op):
+		return 0, fmt.Errorf("opcode %s would execute code: not written by torch.cuda.memory._dump_snapshot", name)
+	case known:
+		return 0, fmt.Errorf("opcode %s has no place in a snapshot: not written by torch.cuda.memory._dump_snapshot", name)
+	}
+	return 0, fmt.Errorf("byte %#02x is no pickle opcode", op)
+}
+
+// argument is the length of an opcode's argument, or of the length before it.
+func argument(op byte) int {
+	switch op {
+	case 'h', 'q', 'K', 'U', 'C', 0x80, 0x8a, 0x8c:
+		return 1
+	case 'M':
+		return 2
+	case 'j', 'r', 'J', 'X', 'T', 'B', 0x8b:
+		return 4
+	case 'G', 0x8d, 0x8e, 0x95:
+		return 8
+	}
+	return 0
 }
 
 // long pushes a little-endian integer in two's complement.
@@ -255,23 +342,12 @@ func (m *machine) longText(head int, n uint64) (int, error) {
 }
 
 // skipBytes reads over a bytes object: no snapshot has one that matters.
-func (m *machine) skipBytes(op byte, b []byte) (int, error) {
-	head, n := 2, uint64(0)
-	switch {
-	case op == 'C' && len(b) >= 2:
-		n = uint64(b[1])
-	case op == 'B' && len(b) >= 5:
-		head, n = 5, uint64(binary.LittleEndian.Uint32(b[1:]))
-	case op == 0x8e && len(b) >= 9:
-		head, n = 9, binary.LittleEndian.Uint64(b[1:])
-	default:
-		return 0, errTruncated
-	}
+func (m *machine) skipBytes(head int, n uint64) error {
 	m.in.pos += head
 	if _, err := m.in.long(n); err != nil {
-		return 0, err
+		return err
 	}
-	return 0, m.push(other)
+	return m.push(other)
 }
 
 // long4 reads an integer with a length of four bytes: writers use it from 256
@@ -309,8 +385,6 @@ func (m *machine) textOpcode(op byte, b []byte) (int, error) {
 	switch op {
 	case 'V':
 		return n, m.pushText(rawUnicode(line))
-	case 'S':
-		return n, fmt.Errorf("opcode STRING has no place in a snapshot: written by Python 2")
 	case 'p', 'g':
 		i, err := strconv.ParseUint(string(line), 10, 32)
 		if err != nil {

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"math/bits"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -24,8 +25,8 @@ type trace struct {
 	rounded   curve // each request rounded up to 512 B
 	reserved  curve // taken from the device
 
-	live      map[uint64]liveBlock
-	peakEvent int64       // the event that made the peak; -1: the start
+	live      liveSet
+	peakEvent int64       // the event that made the peak, from 1; 0: the start
 	freed     []liveBlock // live at the peak, freed since
 	// Freed since the peak without an alloc in the history: part of the peak.
 	unmatchedAfter, unmatchedAfterCount int64
@@ -42,16 +43,9 @@ type trace struct {
 // curve is a running total and its maximum since the first event.
 type curve struct{ now, max int64 }
 
-type liveBlock struct {
-	size  int64
-	event int64
-	stack StackID
-}
-
 func newTrace() *trace {
 	return &trace{
-		unknown: map[uint32]int64{}, live: map[uint64]liveBlock{}, freedBefore: map[uint64]struct{}{},
-		peakEvent: -1,
+		unknown: map[uint32]int64{}, live: liveSet{seed: rand.Uint64()}, freedBefore: map[uint64]struct{}{},
 	}
 }
 
@@ -70,8 +64,8 @@ func round(size int64) int64 { return (size + 511) &^ 511 }
 
 // fold applies one event.
 func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
-	i := t.events
 	t.events++
+	i := t.events
 	t.counts[a]++
 	t.hash = (bits.RotateLeft64(t.hash, 5) ^ (uint64(size)<<4 | uint64(a))) * 0x9e3779b97f4a7c15
 	after := t.afterSegment
@@ -81,10 +75,9 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 		if after {
 			t.misses++
 		}
-		if _, ok := t.live[addr]; ok {
+		if t.live.put(liveBlock{addr, size, i, stack}) {
 			t.contradictions++
 		}
-		t.live[addr] = liveBlock{size, i, stack}
 		if len(t.freedBefore) > 0 {
 			delete(t.freedBefore, addr)
 		}
@@ -98,9 +91,8 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 			return errSum
 		}
 	case FreeCompleted:
-		b, ok := t.live[addr]
+		b, ok := t.live.take(addr)
 		if ok {
-			delete(t.live, addr)
 			if b.size != size {
 				t.contradictions++
 			}
