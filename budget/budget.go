@@ -2,20 +2,45 @@ package budget
 
 import (
 	"math/big"
+	"path"
 
 	"github.com/peakgate/peakgate/measure"
 )
 
-// File is a budget file that holds no error.
+// File is a budget, with all that it includes, that holds no error.
 type File struct {
-	Path    string // as given to Parse: for messages and annotations
-	Version int
-	Targets []*Target // in the order of the file
+	Path     string   // as given to Parse or Load: for messages and annotations
+	Files    []string // every file that was read: this one, then what it includes
+	Version  int
+	Policy   Policy
+	Defaults []*Entry  // what defaults.budgets gives to each target that has no entry of its own
+	Targets  []*Target // in the order of the files
+	Devices  []*Device
+	Waivers  []*Waiver
+
+	unsupported Errors
 }
 
-// Position is a place in the budget file. Both count from 1; columns are runes.
+// Unsupported gives the keys that are in the file and whose behaviour is not in
+// this version: a gate that would pass them over must stop instead. Parse has
+// refused them already; Load has not.
+func (f *File) Unsupported() Errors { return f.unsupported }
+
+// Target finds a target by its name; nil where there is none.
+func (f *File) Target(name string) *Target {
+	for _, t := range f.Targets {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Position is a place in a budget file. Both numbers count from 1; columns are
+// runes. What the file leaves to a default has no place: Line is 0.
 type Position struct {
 	Line, Column int
+	File         string
 }
 
 // Target is one workload: where its captures are, and what they may say.
@@ -24,9 +49,20 @@ type Target struct {
 	Pos      Position // of the name
 	Captures []Pattern
 	Base     []Pattern // empty where the file names none
-	Select   Selector  // what the file says for the whole target; entries hold it merged
-	Budgets  []*Entry  // in the order of the file
+	BaseRun  Position  // of the word run in "base: run"
+	Run      *Command  // makes the captures, under the watcher
+	Dryrun   *Dryrun
+	Select   Selector // what the file says for the whole target; entries hold it merged
+	Expect   []Expect
+	OnlyWhen []Condition
+	Warmup   *Warmup
+	Confirm  *Number  // runs that must agree before a verdict is red
+	Budgets  []*Entry // in the order of the file, then those of defaults
 }
+
+// Dir is the folder, in slashes, that the target's paths are relative to: that of
+// the file which defines it.
+func (t *Target) Dir() string { return path.Dir(t.Pos.File) }
 
 // Pattern is a path, relative to the budget file, that may hold globs: * and ?
 // within one element, [a-z] classes, and ** for any number of elements.
@@ -43,9 +79,14 @@ type Entry struct {
 	Min      *Limit   // smallest value that passes
 	Growth   *Growth  // allowed change from base
 	Floor    *Limit   // a change up to and including this much never fails
+	UpTo     *Limit   // growth in all that is allowed
+	Horizon  *Number  // steps over which a growth is projected
 	Severity Severity
-	Select   Selector // the target's, with the entry's own on top
-	Why      string
+	// SeverityPos is the place of the severity; it has none where the file gives none.
+	SeverityPos Position
+	Select      Selector // the target's, with the entry's own on top
+	Why         string
+	Default     bool // defaults.budgets gives it, not the target
 }
 
 // Severity says what an entry that is not kept does to the verdict.
@@ -65,6 +106,12 @@ type Limit struct {
 	Pos   Position
 }
 
+// Number is a whole number of the file.
+type Number struct {
+	Value int64
+	Pos   Position
+}
+
 // Growth is the change from base that an entry allows.
 type Growth struct {
 	Percent *big.Rat // 2 for "2%"; never negative
@@ -73,45 +120,4 @@ type Growth struct {
 	Fall bool
 	Text string
 	Pos  Position
-}
-
-// Selector picks rows by their labels: each label must be there and match its
-// glob. An empty selector picks every row.
-type Selector map[string]string
-
-// Matches tells whether the labels satisfy every pattern. A row without a label
-// is not matched by a pattern for it, not even by "*".
-func (s Selector) Matches(labels measure.Labels) bool {
-	for name, pattern := range s {
-		value, ok := labels[name]
-		if !ok || !globMatch(pattern, value) {
-			return false
-		}
-	}
-	return true
-}
-
-// globMatch matches a whole text: * stands for any run of characters, ? for one
-// rune, everything else for itself. It never goes back further than the last *,
-// so its cost is at most len(pattern) × len(text).
-func globMatch(pattern, text string) bool {
-	p, t := []rune(pattern), []rune(text)
-	i, j, star, mark := 0, 0, -1, 0
-	for j < len(t) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark, i = i, j, i+1
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i, j = i+1, j+1
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }

@@ -13,10 +13,10 @@ import (
 // TestDocumentation keeps docs/budget.md in step with the tables: it is written
 // from them, its example is parsed, and each message is what Parse says.
 func TestDocumentation(t *testing.T) {
-	golden(t, filepath.Join("..", "docs", "budget.md"), document(t))
+	golden(t, filepath.Join("..", "docs", "budget.md"), page(t))
 }
 
-func document(t *testing.T) string {
+func page(t *testing.T) string {
 	t.Helper()
 	example, err := os.ReadFile(filepath.Join("testdata", "good.yml"))
 	if err != nil {
@@ -27,14 +27,24 @@ func document(t *testing.T) string {
 
 	var out strings.Builder
 	out.WriteString(docsIntro)
-	out.WriteString("```yaml\n" + text + "```\n\n## Keys\n\n")
+	full, err := os.ReadFile(filepath.Join("testdata", "full", "peakgate.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("```yaml\n" + text + "```\n\nThe parts that most budgets do without:\n\n```yaml\n" + strings.ReplaceAll(string(full), "\r\n", "\n") + "```\n\n## Keys\n\n")
 	out.WriteString("A key that is not available yet is refused with its place, never passed over.\n")
 	for _, c := range contexts {
 		fmt.Fprintf(&out, "\n### In %s\n\n| key | value | meaning | available |\n|---|---|---|---|\n", c.where)
 		stars := strings.NewReplacer("**", "`**`", "* and ?", "`*` and `?`")
+		var parent *key
+		for i := range keys {
+			if strings.TrimSuffix(keys[i].name, "s") == string(c.name) && keys[i].value != typeTarget {
+				parent = &keys[i]
+			}
+		}
 		for _, k := range legalKeys[c.name] {
 			available := "not yet"
-			if k.supported {
+			if k.supported && (parent == nil || parent.supported) {
 				available = "yes"
 			}
 			if k.required {
@@ -54,7 +64,11 @@ func document(t *testing.T) string {
 		if r.example == "" {
 			continue
 		}
-		es := parseErrors(t, r.example)
+		read := loadErrors
+		if r.name == "unsupported" {
+			read = parseErrors
+		}
+		es := read(t, r.example)
 		if len(es) != 1 || es[0].Rule != r.name {
 			t.Errorf("the example of the rule %s gives\n%v", r.name, es)
 		}
@@ -94,6 +108,24 @@ A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + 
 
 An entry is judged on every row of its metric that ` + "`select`" + ` matches; the worst decides. In a pattern ` + "`*`" + ` stands for any characters and
 ` + "`?`" + ` for one; everything else stands for itself, brackets too. An entry's labels win over those of its target.
+
+## Defaults and includes
+
+Each target has the entries of ` + "`defaults.budgets`" + `, but for the metrics that it names itself: such an entry is its own, whole. A default entry is judged
+like any other, so what a target's captures do not give is no data there.
+` + "`includes`" + ` names further files, relative to the file that includes them; they have the same language, and their own paths are relative to themselves.
+A file that is included twice counts once. Targets and devices have one name in all files together. Of ` + "`defaults`" + ` and ` + "`policy`" + ` what a file says wins
+over what it includes, and an earlier include over a later one. At most 64 files, 8 levels and 4 MiB together.
+
+## Devices
+
+Targets that are on one device at one time share its memory. A device adds up, over its targets, the largest row of the metric that ` + "`select`" + ` matches. A target
+without such a row is no data, unless the others are over the limit already.
+
+## Waivers
+
+A waiver lifts the max and the growth of one metric (where higher is better, the min and the growth) up to its own limit, until and including its last day.
+Every key but ` + "`select`" + ` is required. When the day is over, a waiver that is still there is a failure: remove it, and the limit holds again.
 
 ## YAML
 

@@ -66,6 +66,9 @@ func (es Errors) sort() {
 	})
 }
 
+// String is LINE:COLUMN, for messages about the same file.
+func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
+
 // quote is %q of a text that is cut where it is long.
 func quote(s string) string {
 	const most = 60 // runes

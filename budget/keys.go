@@ -37,25 +37,34 @@ var contexts = []struct {
 type valueType string
 
 const (
-	typeVersion  valueType = "the number 1"
-	typeLimit    valueType = "a number in the metric's unit"
-	typePercent  valueType = "a percentage such as 2%"
-	typeFloor    valueType = "a number in the metric's unit; bytes in all for a growth per step or hour"
-	typeSeverity valueType = "fail or warn"
-	typeText     valueType = "text"
-	typeChoice   valueType = "a word"
-	typeNumber   valueType = "a whole number"
-	typeBytes    valueType = "bytes with a unit"
-	typeDate     valueType = "a date such as 2027-01-31"
-	typePatterns valueType = "a path or a list of paths; globs and ** are allowed"
-	typeCommand  valueType = "a list: a program and its arguments"
-	typeNames    valueType = "a list of target names"
-	typeSelector valueType = "a mapping of labels to patterns; * and ? are wildcards"
-	typeTargets  valueType = "a mapping of names to targets"
-	typeBudgets  valueType = "a mapping of metrics to limits"
-	typeDevices  valueType = "a mapping of names to devices"
-	typeWaivers  valueType = "a list of waivers"
-	typeMapping  valueType = "a mapping"
+	typeVersion    valueType = "the number 1"
+	typeLimit      valueType = "a number in the metric's unit"
+	typePercent    valueType = "a percentage such as 2%"
+	typeFloor      valueType = "a number in the metric's unit; bytes in all for a growth per step or hour"
+	typeSeverity   valueType = "fail or warn"
+	typeText       valueType = "text"
+	typeMetric     valueType = "the name of a metric"
+	typeTarget     valueType = "the name of a target"
+	typeLoosen     valueType = "warn, fail or label:NAME"
+	typeSide       valueType = "head or base"
+	typeFramework  valueType = "torch, jax or tf"
+	typeCapability valueType = "a version in quotes such as \"9.0\""
+	typeNumber     valueType = "a whole number"
+	typeBytes      valueType = "bytes with a unit"
+	typeTime       valueType = "a time such as 60 s"
+	typeDate       valueType = "a date such as 2027-01-31"
+	typePaths      valueType = "a path or a list of paths"
+	typePatterns   valueType = "a path or a list of paths; globs and ** are allowed"
+	typeBase       valueType = "a path or a list of paths; globs and ** are allowed; or the word run"
+	typeCommand    valueType = "a list: a program and its arguments"
+	typeNames      valueType = "a list of target names"
+	typeSelector   valueType = "a mapping of labels to patterns; * and ? are wildcards"
+	typeConditions valueType = "a mapping of environment keys to patterns; * and ? are wildcards"
+	typeTargets    valueType = "a mapping of names to targets"
+	typeBudgets    valueType = "a mapping of metrics to limits"
+	typeDevices    valueType = "a mapping of names to devices"
+	typeWaivers    valueType = "a list of waivers"
+	typeMapping    valueType = "a mapping"
 )
 
 // key is one key of the language.
@@ -72,39 +81,43 @@ type key struct {
 // list of legal keys in a message are made from it.
 var keys = []key{
 	{inFile, "version", typeVersion, true, true, "version of the language"},
-	{inFile, "defaults", typeMapping, false, false, "what targets and entries say where they do not say otherwise"},
-	{inFile, "policy", typeMapping, false, false, "what the gate does about loosened budgets, stale captures and inconclusive series"},
-	{inFile, "includes", typePatterns, false, false, "further budget files, relative to this one"},
-	{inFile, "targets", typeTargets, true, true, "the workloads, at least one"},
+	{inFile, "defaults", typeMapping, true, false, "what targets and entries say where they do not say otherwise"},
+	{inFile, "policy", typeMapping, false, false, "what the gate does where limits alone do not decide"},
+	{inFile, "includes", typePaths, true, false, "further budget files, relative to this one"},
+	{inFile, "targets", typeTargets, true, false, "the workloads; at least one in all files together"},
 	{inFile, "devices", typeDevices, false, false, "limits for the sum of targets that share one device"},
 	{inFile, "waivers", typeWaivers, false, false, "limits that are lifted until a date, each with its reason and owner"},
 
-	{inDefaults, "severity", typeSeverity, false, false, "severity of entries that give none"},
-	{inDefaults, "budgets", typeBudgets, false, false, "entries that every target has"},
+	{inDefaults, "severity", typeSeverity, true, false, "severity of entries that give none"},
+	{inDefaults, "select", typeSelector, true, false, "labels for every entry; those of the target and of the entry win"},
+	{inDefaults, "budgets", typeBudgets, true, false, "entries that every target has, but for the metrics that it names itself"},
 
-	{inPolicy, "loosen", typeChoice, false, false, "what a change that loosens a budget is: warn or fail"},
-	{inPolicy, "stale", typeChoice, false, false, "what captures are that were not measured again: warn or fail"},
-	{inPolicy, "trust", typeChoice, false, false, "whose budget decides: head or base"},
-	{inPolicy, "inconclusive", typeChoice, false, false, "what a series is that decides nothing: warn or fail"},
+	{inPolicy, "loosen", typeLoosen, true, false, "what a change that loosens a budget is; warn if not given. label:NAME is fail unless the pull request carries the label"},
+	{inPolicy, "stale", typeSeverity, true, false, "what captures are that were not measured again; warn if not given. They are never ignored"},
+	{inPolicy, "trust", typeSide, true, false, "whose budget decides; head if not given, and its changes are shown"},
+	{inPolicy, "inconclusive", typeSeverity, true, false, "what a series is that decides nothing; warn if not given"},
 
-	{inTarget, "captures", typePatterns, true, true, "where the captures are, relative to the budget file"},
-	{inTarget, "base", typePatterns, true, false, "what to compare with: captures or one measurement"},
-	{inTarget, "run", typeCommand, false, false, "run this under the watcher to make the captures"},
-	{inTarget, "dryrun", typeMapping, false, false, "run the program for a device that is not there"},
+	{inTarget, "captures", typePatterns, true, true, "where the captures are, relative to the file"},
+	{inTarget, "base", typeBase, true, false, "what to compare with: captures or one measurement; run measures the base commit with this target's run, and is not available yet"},
+	{inTarget, "run", typeCommand, false, false, "run this under the watcher to make the captures; then captures may be left out"},
+	{inTarget, "dryrun", typeMapping, false, false, "run the program for a device that is not there; then captures may be left out"},
 	{inTarget, "select", typeSelector, true, false, "judge only the rows with these labels"},
-	{inTarget, "expect", typeMapping, false, false, "members that must be present"},
-	{inTarget, "only_when", typeSelector, false, false, "compare only where the environment is like this"},
+	{inTarget, "expect", typeMapping, false, false, "members that must be present, else there is no data"},
+	{inTarget, "only_when", typeConditions, false, false, "compare only where the environment is like this, else it is not comparable, which is never a pass"},
 	{inTarget, "warmup", typeMapping, false, false, "the beginning of a series that does not count"},
 	{inTarget, "confirm", typeNumber, false, false, "runs that must agree before a verdict is red"},
-	{inTarget, "budgets", typeBudgets, true, true, "one entry a metric, at least one"},
+	{inTarget, "budgets", typeBudgets, true, false, "one entry a metric; may be left out where defaults has budgets"},
 
-	{inDryrun, "framework", typeChoice, false, false, "torch, jax or tf"},
-	{inDryrun, "memory", typeBytes, false, false, "memory of the device"},
-	{inDryrun, "capability", typeText, false, false, "compute capability of the device"},
+	{inDryrun, "framework", typeFramework, true, true, "what the program is written for"},
+	{inDryrun, "memory", typeBytes, true, false, "memory of the device"},
+	{inDryrun, "capability", typeCapability, true, false, "compute capability of the device"},
 
-	{inExpect, "ranks", typeNumber, false, false, "number of ranks"},
+	{inExpect, "ranks", typeNumber, true, false, "number of ranks"},
+	{inExpect, "hosts", typeNumber, true, false, "number of hosts"},
+	{inExpect, "devices", typeNumber, true, false, "number of devices"},
 
-	{inWarmup, "steps", typeNumber, false, false, "steps to leave out"},
+	{inWarmup, "steps", typeNumber, true, false, "steps to leave out"},
+	{inWarmup, "time", typeTime, true, false, "or time to leave out"},
 
 	{inEntry, "max", typeLimit, true, false, "largest value that passes"},
 	{inEntry, "min", typeLimit, true, false, "smallest value that passes"},
@@ -113,18 +126,24 @@ var keys = []key{
 	{inEntry, "severity", typeSeverity, true, false, "what a broken limit does to the verdict; fail if not given"},
 	{inEntry, "select", typeSelector, true, false, "judge only the rows with these labels; on top of the target's"},
 	{inEntry, "why", typeText, true, false, "the reason for the number, for the reviewer"},
-	{inEntry, "up_to", typeBytes, false, false, "growth in all that is allowed: a bounded cache may fill"},
+	{inEntry, "up_to", typeFloor, false, false, "growth in all that is allowed: a bounded cache may fill"},
 	{inEntry, "horizon", typeNumber, false, false, "steps over which a growth is projected"},
 
-	{inDevice, "max", typeBytes, false, false, "largest sum"},
-	{inDevice, "targets", typeNames, false, false, "the targets that share the device"},
+	{inDevice, "max", typeBytes, true, true, "largest sum"},
+	{inDevice, "targets", typeNames, true, true, "the targets that are on the device at one time"},
+	{inDevice, "metric", typeMetric, true, false, "what is added up, in bytes; " + DeviceMetric + " if not given. Of each target the largest row counts"},
+	{inDevice, "select", typeSelector, true, false, "add up only the rows with these labels; on top of the target's"},
+	{inDevice, "severity", typeSeverity, true, false, "what a broken limit does to the verdict; fail if not given"},
+	{inDevice, "why", typeText, true, false, "the reason for the number, for the reviewer"},
 
-	{inWaiver, "target", typeText, false, false, "name of the target"},
-	{inWaiver, "metric", typeText, false, false, "name of the metric"},
-	{inWaiver, "max", typeLimit, false, false, "largest value that passes until then"},
-	{inWaiver, "until", typeDate, false, false, "last day"},
-	{inWaiver, "reason", typeText, false, false, "why"},
-	{inWaiver, "owner", typeText, false, false, "who brings it back"},
+	{inWaiver, "target", typeTarget, true, true, "whose limits are lifted"},
+	{inWaiver, "metric", typeMetric, true, true, "which of its limits"},
+	{inWaiver, "select", typeSelector, true, false, "lift them only for the rows with these labels"},
+	{inWaiver, "max", typeLimit, true, false, "largest value that passes until then; required"},
+	{inWaiver, "min", typeLimit, true, false, "the smallest, in place of max, where higher is better"},
+	{inWaiver, "until", typeDate, true, true, "last day on which it holds"},
+	{inWaiver, "reason", typeText, true, true, "why"},
+	{inWaiver, "owner", typeText, true, true, "who brings the number back"},
 }
 
 // legalKeys and legalNames give the keys of each mapping, in the table's order.

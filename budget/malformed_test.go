@@ -41,8 +41,6 @@ var malformed = []struct{ name, old, new, want string }{
 		"10:31: targets.train.budgets.pool.misses: duplicate key \"max\"; the first is at 10:22 [duplicate]"},
 	{"duplicate in other quotes", "max: 40", "max: 40, \"max\": 41",
 		"10:31: targets.train.budgets.pool.misses: duplicate key \"max\"; the first is at 10:22 [duplicate]"},
-	{"defaults", "version: 1", "version: 1\ndefaults: { severity: warn }",
-		"2:1: key \"defaults\" is not supported yet; remove it: this version would not obey it [unsupported]"},
 	{"policy", "version: 1", "version: 1\npolicy: { stale: warn }",
 		"2:1: key \"policy\" is not supported yet; remove it: this version would not obey it [unsupported]"},
 	{"waivers", "version: 1", "version: 1\nwaivers: []",

@@ -21,15 +21,29 @@ func (v pair) place() Position {
 	if v.value.Value == "" && v.value.Tag == "!!null" {
 		return v.at
 	}
-	return placeOf(v.value)
+	return Position{v.value.Line, v.value.Column, v.at.File} // an anchor is of the same file
 }
 
-func placeOf(n *yaml.Node) Position { return Position{n.Line, n.Column} }
+func (p *parser) placeOf(n *yaml.Node) Position { return Position{n.Line, n.Column, p.file} }
+
+// at is a place in the parser's file.
+func (p *parser) at(line, column int) Position { return Position{line, column, p.file} }
+
+const yamlSequence = yaml.SequenceNode
+
+// isMapping tells whether a value is a mapping, and reports it where it is not.
+func (p *parser) isMapping(v pair, want string) bool {
+	if v.value.Kind == yaml.MappingNode {
+		return true
+	}
+	p.add(v.place(), v.path, "type", "want "+want+", got "+describe(v.value), "")
+	return false
+}
 
 // follow counts a visit and gives the node that an alias stands for.
 func (p *parser) follow(n *yaml.Node) *yaml.Node {
-	if p.visited++; p.visited > MaxNodes {
-		p.add(placeOf(n), "", "alias", fmt.Sprintf("more than %d values, those behind aliases counted each time", MaxNodes), "use fewer aliases, or split the file")
+	if *p.visited++; *p.visited > MaxNodes {
+		p.add(p.placeOf(n), "", "alias", fmt.Sprintf("more than %d values, those behind aliases counted each time", MaxNodes), "use fewer aliases, or split the file")
 		p.stopped = true
 	}
 	if n.Kind == yaml.AliasNode {
@@ -45,14 +59,14 @@ func (p *parser) pairs(n *yaml.Node, path string, depth int) []pair {
 	var merges []*yaml.Node
 	first := map[string]Position{}
 	for i := 0; i+1 < len(n.Content) && !p.stopped; i += 2 {
-		at := placeOf(n.Content[i])
+		at := p.placeOf(n.Content[i])
 		k, v := p.follow(n.Content[i]), p.follow(n.Content[i+1])
 		if k.Kind != yaml.ScalarNode || k.Tag != "!!str" && k.Tag != "!!merge" {
 			p.add(at, path, "key", "a key must be text, got "+describe(k), "put it in quotes")
 			continue
 		}
 		if where, ok := first[k.Value]; ok {
-			p.add(at, path, "duplicate", fmt.Sprintf("duplicate key %s; the first is at %d:%d", quote(k.Value), where.Line, where.Column), "")
+			p.add(at, path, "duplicate", fmt.Sprintf("duplicate key %s; the first is at %s", quote(k.Value), where), "")
 			continue
 		}
 		first[k.Value] = at
@@ -64,7 +78,7 @@ func (p *parser) pairs(n *yaml.Node, path string, depth int) []pair {
 	}
 	for _, m := range merges {
 		if depth == maxDepth {
-			p.add(placeOf(m), path, "nesting", fmt.Sprintf("merged deeper than %d levels", maxDepth), "")
+			p.add(p.placeOf(m), path, "nesting", fmt.Sprintf("merged deeper than %d levels", maxDepth), "")
 			break
 		}
 		for _, v := range p.pairs(m, path, depth+1) {
@@ -110,29 +124,33 @@ func (p *parser) members(v pair, want string) []pair {
 	return nil
 }
 
-// object reads a mapping whose keys are in the table. Each supported key goes to
-// read; unknown ones, those not supported yet, and required ones that are not
-// there are reported here. A required key is not missed where another key was
+// object reads a mapping whose keys are in the table. Each of them goes to read;
+// unknown ones, and required ones that are not there, are reported here, and those
+// that are not supported yet are noted. A required key is not missed where another key was
 // probably meant to be it.
 //
 // It tells whether the mapping holds only what is understood.
 func (p *parser) object(v pair, in context, read func(pair)) bool {
 	legal, understood := legalKeys[in], true
 	excused := map[string]bool{}
+	inner := p.refused
+	defer func() { p.refused = inner }()
 	for _, member := range p.pairs(v.value, v.path, 0) {
+		p.refused = inner
 		k := find(legal, member.name)
 		switch {
 		case k == nil:
 			near, hint := suggest(member.name, "legal here:", legalNames[in])
 			p.add(member.at, v.path, "key", "unknown key "+quote(member.name), hint)
 			excused[near], understood = true, false
-		case !k.supported:
-			p.add(member.at, v.path, "unsupported", "key "+quote(member.name)+" is not supported yet", "remove it: this version would not obey it")
-			understood = false
+		default:
+			if !k.supported {
+				p.refuse(member.at, v.path, "key "+quote(member.name)+" is not supported yet", "remove it: this version would not obey it")
+				p.refused = true // with all that is in it
+			}
 			if in == inTarget && (k.name == "run" || k.name == "dryrun") {
 				excused["captures"] = true // these make the captures
 			}
-		default:
 			excused[k.name] = true
 			read(member)
 		}
@@ -142,7 +160,19 @@ func (p *parser) object(v pair, in context, read func(pair)) bool {
 			p.add(v.at, v.path, "missing", fmt.Sprintf("no key %q", k.name), "want "+string(k.value))
 		}
 	}
+	p.excused = excused
 	return understood
+}
+
+// refuse notes that the file holds something whose behaviour is still to come.
+func (p *parser) refuse(at Position, path, message, hint string) {
+	if !p.refused && !p.stopped && len(p.unsupported) < maxFound && !p.seen[fault{at, "unsupported", message}] {
+		p.seen[fault{at, "unsupported", message}] = true
+		at = p.src.clamp(at)
+		p.unsupported = append(p.unsupported, &Error{
+			File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint, Rule: "unsupported",
+		})
+	}
 }
 
 // suggest gives the name that was probably meant, which may be none, and a hint

@@ -3,35 +3,25 @@ package budget
 import (
 	"fmt"
 	"maps"
+	"math"
+	"path"
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 	"gopkg.in/yaml.v3"
 )
 
-// Parse reads a budget file; the name is for messages and annotations only. The
-// error is of the type Errors and holds every fault of the file, in the order of
-// their places; the File is then nil.
-func Parse(data []byte, file string) (*File, error) {
-	p := &parser{file: file, src: newSource(data), seen: map[fault]bool{}}
-	var f *File
-	if root := p.tree(data); root != nil {
-		f = p.readFile(root)
-	}
-	if len(p.errors) > 0 {
-		p.errors.sort()
-		return nil, p.errors
-	}
-	return f, nil
-}
-
 type parser struct {
 	file    string
 	src     *source
 	errors  Errors
 	seen    map[fault]bool
-	visited int  // nodes, for MaxNodes
+	visited *int // nodes, for MaxNodes
 	stopped bool // one of the limits is reached: read no further
+
+	unsupported Errors
+	refused     bool            // inside a key that is in unsupported
+	excused     map[string]bool // keys that the last object had, or seems to have misspelt
 }
 
 // fault tells errors apart. What stands in an anchored value is found again
@@ -53,17 +43,17 @@ func (p *parser) add(at Position, path, rule, message, hint string) {
 		message = fmt.Sprintf("more than %d errors; the rest of the file was not read", maxFound)
 	}
 	p.errors = append(p.errors, &Error{
-		File: p.file, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint, Rule: rule,
+		File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint, Rule: rule,
 	})
 }
 
-func (p *parser) readFile(root *yaml.Node) *File {
-	v := pair{at: Position{1, 1}, value: p.follow(root)}
+func (p *parser) readFile(root *yaml.Node) *document {
+	v := pair{at: p.at(1, 1), value: p.follow(root)}
 	if root.Kind != yaml.MappingNode {
-		p.add(placeOf(root), "", "document", "want a mapping with the keys version and targets, got "+describe(root), "")
+		p.add(p.placeOf(root), "", "document", "want a mapping with the keys version and targets, got "+describe(root), "")
 		return nil
 	}
-	f := &File{Path: p.file}
+	d := &document{parser: p}
 	// A file of another version has another language: say nothing else about it.
 	for _, member := range p.pairs(root, "", 0) {
 		if member.name == "version" && !p.readVersion(member) {
@@ -72,17 +62,65 @@ func (p *parser) readFile(root *yaml.Node) *File {
 	}
 	p.object(v, inFile, func(member pair) {
 		switch member.name {
-		case "version":
-			f.Version = 1
+		case "version": // read above
+		case "defaults":
+			p.readDefaults(member, d)
+		case "policy":
+			if p.isMapping(member, "a mapping with the keys loosen, stale, trust and inconclusive") {
+				d.policy = p.readPolicy(member)
+			}
+		case "includes":
+			d.includes = p.readIncludes(member)
 		case "targets":
 			for _, t := range p.members(member, "at least one target") {
-				f.Targets = append(f.Targets, p.readTarget(t))
+				d.targets = append(d.targets, p.readTarget(t))
 			}
+		case "devices":
+			for _, v := range p.members(member, "at least one device") {
+				d.devices = append(d.devices, p.readDevice(v))
+			}
+		case "waivers":
+			d.waivers = p.readWaivers(member)
 		default:
 			panic("internal error: no reader for the key " + member.name)
 		}
 	})
-	return f
+	d.missing = !p.excused["targets"]
+	return d
+}
+
+func (p *parser) readDefaults(v pair, d *document) {
+	if !p.isMapping(v, "a mapping with the keys severity, select and budgets") {
+		return
+	}
+	p.object(v, inDefaults, func(member pair) {
+		switch member.name {
+		case "severity":
+			d.severity = p.readSeverity(member)
+		case "select":
+			d.labels = p.readSelector(member)
+		case "budgets":
+			d.budgets = p.members(member, "at least one metric")
+		default:
+			panic("internal error: no reader for the key " + member.name)
+		}
+	})
+}
+
+// readIncludes reads paths without globs: files are asked for one by one.
+func (p *parser) readIncludes(v pair) []Pattern {
+	var out []Pattern
+	for _, inc := range p.readPatterns(v) {
+		switch {
+		case strings.ContainsAny(inc.Text, "*?[{"):
+			p.add(inc.Pos, v.path, "pattern", "path "+quote(inc.Text)+" is a glob", "name each file")
+		case path.IsAbs(inc.Text) || strings.Contains(inc.Text, ":"):
+			p.add(inc.Pos, v.path, "pattern", "path "+quote(inc.Text)+" is not relative to this file", "")
+		default:
+			out = append(out, inc)
+		}
+	}
+	return out
 }
 
 func (p *parser) readVersion(v pair) bool {
@@ -93,16 +131,14 @@ func (p *parser) readVersion(v pair) bool {
 	return false
 }
 
-func (p *parser) readTarget(v pair) *Target {
-	t := &Target{Name: v.name, Pos: v.at}
+func (p *parser) readTarget(v pair) *targetPair {
+	t := &targetPair{Target: &Target{Name: v.name, Pos: v.at}, path: v.path}
 	if !targetName(v.name) {
 		p.add(v.at, "targets", "name", "target name "+quote(v.name)+" has a character that file names and flags may not have", "use letters, digits, and . _ - inside the name")
 	}
-	if v.value.Kind != yaml.MappingNode {
-		p.add(v.place(), v.path, "type", "want a mapping with the keys captures and budgets, got "+describe(v.value), "")
+	if !p.isMapping(v, "a mapping with the keys captures and budgets") {
 		return t
 	}
-	var budgets pair
 	p.object(v, inTarget, func(member pair) {
 		switch member.name {
 		case "captures":
@@ -110,38 +146,57 @@ func (p *parser) readTarget(v pair) *Target {
 		case "base":
 			t.Base = p.readPatterns(member)
 			if len(t.Base) == 1 && t.Base[0].Text == "run" {
-				p.add(t.Base[0].Pos, member.path, "unsupported", "\"base: run\" is not supported yet", "write ./run if it is a file")
+				p.refuse(t.Base[0].Pos, member.path, "\"base: run\" is not supported yet", "write ./run if it is a file")
+				t.BaseRun, t.Base = t.Base[0].Pos, nil
 			}
+		case "run":
+			t.Run = p.readCommand(member)
+		case "dryrun":
+			t.Dryrun = p.readDryrun(member)
 		case "select":
 			t.Select = p.readSelector(member)
+		case "expect":
+			t.Expect = p.readExpect(member)
+		case "only_when":
+			t.OnlyWhen = p.readConditions(member)
+		case "warmup":
+			t.Warmup = p.readWarmup(member)
+		case "confirm":
+			t.Confirm = p.readNumber(member, 1, maxConfirm)
 		case "budgets":
-			budgets = member // needs the selector, which may come after it
+			t.budgets = member // needs the selectors and the defaults, which may come after it
 		default:
 			panic("internal error: no reader for the key " + member.name)
 		}
 	})
-	if budgets.value != nil {
-		for _, e := range p.members(budgets, "at least one metric") {
-			if entry := p.readEntry(e, budgets.path, t.Select); entry != nil {
-				t.Budgets = append(t.Budgets, entry)
-			}
-		}
-	}
+	t.missing = !p.excused["budgets"]
 	return t
 }
 
-func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
-	metric, ok := measure.Lookup(v.name)
+// maxConfirm is the most runs of a workload that one verdict may cost.
+const maxConfirm = 20
+
+// lookupMetric finds a metric that may be judged.
+func (p *parser) lookupMetric(name string, at Position, path string) (measure.Metric, bool) {
+	metric, ok := measure.Lookup(name)
 	if !ok {
 		hint := "peakgate measure CAPTURE shows the metrics that a capture has"
-		if near := measure.Nearest(v.name); near != "" {
+		if near := measure.Nearest(name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		p.add(v.at, parent, "metric", "unknown metric "+quote(v.name), hint)
-		return nil
+		p.add(at, path, "metric", "unknown metric "+quote(name), hint)
+		return metric, false
 	}
 	if metric.Kind == measure.HighWater && metric.Information {
-		p.add(v.at, parent, "metric", metric.Name+" is an upper bound for information and is never judged", "budget footprint.peak_bytes")
+		p.add(at, path, "metric", metric.Name+" is an upper bound for information and is never judged", "budget footprint.peak_bytes")
+		return metric, false
+	}
+	return metric, true
+}
+
+func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
+	metric, ok := p.lookupMetric(v.name, v.at, parent)
+	if !ok {
 		return nil
 	}
 	e := &Entry{Metric: metric, Pos: v.at, Severity: SeverityFail, Select: maps.Clone(outer)}
@@ -172,8 +227,12 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 			e.Growth = p.readGrowth(member, metric)
 		case "floor":
 			e.Floor = p.readLimit(member, floorUnit(metric.Unit), false)
+		case "up_to":
+			e.UpTo = p.readLimit(member, floorUnit(metric.Unit), false)
+		case "horizon":
+			e.Horizon = p.readNumber(member, 1, math.MaxInt64)
 		case "severity":
-			e.Severity = p.readSeverity(member)
+			e.Severity, e.SeverityPos = p.readSeverity(member), member.place()
 		case "select":
 			own := p.readSelector(member)
 			if e.Select == nil {
@@ -181,7 +240,7 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 			}
 			maps.Copy(e.Select, own)
 		case "why":
-			e.Why = p.readWhy(member)
+			e.Why = p.readWhy(member, "a why")
 		default:
 			panic("internal error: no reader for the key " + member.name)
 		}
@@ -201,6 +260,11 @@ func (p *parser) checkEntry(v pair, e *Entry, had map[string]pair) {
 		p.add(v.at, v.path, "limit", "no limit", "give max, min or growth")
 	} else if floor, ok := had["floor"]; ok && !hasGrowth && !isSlope(e.Metric.Unit) {
 		p.add(floor.at, v.path, "limit", "floor without growth", "a floor softens a growth limit; max and min have none")
+	}
+	for _, name := range []string{"up_to", "horizon"} {
+		if member, ok := had[name]; ok && !isSlope(e.Metric.Unit) {
+			p.add(member.at, v.path, "limit", name+" goes with metrics per step or hour, and "+e.Metric.Name+" is none", "")
+		}
 	}
 	if e.Max != nil && e.Min != nil && e.Min.Value.Cmp(e.Max.Value) > 0 {
 		p.add(e.Min.Pos, had["min"].path, "range", "min "+quote(e.Min.Text)+" is above max "+quote(e.Max.Text), "")

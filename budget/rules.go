@@ -12,12 +12,16 @@ var rules = []rule{
 		"version: 1\ntargets:\n  train: *train\n"},
 	{"choice", "The value is one of a few words.",
 		oneEntry + "{ max: 1 GiB, severity: error }\n"},
+	{"date", "A date is YYYY-MM-DD, and a day of the calendar.",
+		waived("target: train, metric: plan.need_bytes, max: 2 GiB, until: 2027-02-30, reason: remat is off, owner: perf")},
 	{"document", "The file is not one YAML mapping: it is empty, has another form, or holds a second document.",
 		"- version: 1\n"},
 	{"duplicate", "A key or a path is given twice. YAML readers differ in which one counts.",
 		oneEntry + "{ max: 1 GiB, max: 2 GiB }\n"},
 	{"encoding", "The file is not UTF-8, or holds a character that YAML forbids or that YAML but no editor takes for a line break.",
 		"version: 1 # caf\xe9\n"},
+	{"include", "A file that is included cannot be read, includes itself, or is one too many.",
+		"version: 1\nincludes: ../shared.yml\ntargets:\n  train: { captures: train.xplane.pb, budgets: { plan.need_bytes: 1 GiB } }\n"},
 	{"key", "The key is not one of the language, or not legal in this place, or is no text.",
 		oneEntry + "{ maxx: 1 GiB }\n"},
 	{"label", "Rows carry no label of this name.",
@@ -45,6 +49,8 @@ var rules = []rule{
 		"version: 1\ntargets:\n\ttrain:\n"},
 	{"tag", "YAML's explicit tags are not part of the language.",
 		oneEntry + "{ max: !!str 1 GiB }\n"},
+	{"target", "A device or a waiver names a target that there is not, or a metric that it has no budget of.",
+		waived("target: trian, metric: plan.need_bytes, max: 2 GiB, until: 2027-01-31, reason: remat is off, owner: perf")},
 	{"type", "The value has another form: a list where a text is wanted, and the like.",
 		oneEntry + "{ max: [1 GiB] }\n"},
 	{"unit", "Bytes and times carry their unit; ratios and counts have none.",
@@ -57,6 +63,11 @@ var rules = []rule{
 
 // oneEntry is a file up to its one entry.
 const oneEntry = "version: 1\ntargets:\n  train:\n    captures: train.xplane.pb\n    budgets:\n      plan.need_bytes: "
+
+// waived is a file with one waiver.
+func waived(waiver string) string {
+	return oneEntry + "1 GiB\nwaivers:\n  - { " + waiver + " }\n"
+}
 
 func ruleOf(name string) *rule {
 	for i := range rules {

@@ -28,7 +28,7 @@ const (
 // YAML library, and all faults that are YAML's own are reported here.
 func (p *parser) tree(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
-		p.add(Position{1, 1}, "", "size", fmt.Sprintf("file of %d bytes; a budget file has at most %d", len(data), MaxSize), "split it")
+		p.add(p.at(1, 1), "", "size", fmt.Sprintf("file of %d bytes; a budget file has at most %d", len(data), MaxSize), "split it")
 		return nil
 	}
 	if !p.checkText(data) {
@@ -38,13 +38,13 @@ func (p *parser) tree(data []byte) *yaml.Node {
 	root, second, err := decode(data)
 	switch {
 	case errors.Is(err, io.EOF):
-		p.add(Position{1, 1}, "", "document", "the file holds nothing", "begin with \"version: 1\"")
+		p.add(p.at(1, 1), "", "document", "the file holds nothing", "begin with \"version: 1\"")
 		return nil
 	case err != nil:
 		p.syntaxError(data, err)
 		return nil
 	case second != nil:
-		p.add(Position{second.Line, second.Column}, "", "document", "a second YAML document begins here", "a budget is one document: remove the ---")
+		p.add(p.placeOf(second), "", "document", "a second YAML document begins here", "a budget is one document: remove the ---")
 		return nil
 	}
 	if !p.checkNode(root.Content[0], 0, map[*yaml.Node]bool{}) {
@@ -83,10 +83,10 @@ func decode(data []byte) (root, second *yaml.Node, err error) {
 // YAML and to an editor, and the library's own reader finds nothing to refuse.
 func (p *parser) checkText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		p.add(Position{1, 1}, "", "encoding", "the file is UTF-16", "save it as UTF-8")
+		p.add(p.at(1, 1), "", "encoding", "the file is UTF-16", "save it as UTF-8")
 		return false
 	}
-	at := Position{1, 1}
+	at := p.at(1, 1)
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
 		message, hint := "", "remove it"
@@ -106,7 +106,7 @@ func (p *parser) checkText(data []byte) bool {
 			return false
 		}
 		if r == '\n' || r == '\r' && (i+1 == len(data) || data[i+1] != '\n') {
-			at = Position{at.Line + 1, 1}
+			at = p.at(at.Line+1, 1)
 		} else {
 			at.Column++
 		}
@@ -120,7 +120,7 @@ func (p *parser) checkText(data []byte) bool {
 // alias leads to a node that began earlier, so every cycle has an alias to one
 // that is still open. It tells whether the tree is safe to walk.
 func (p *parser) checkNode(n *yaml.Node, depth int, open map[*yaml.Node]bool) bool {
-	at := Position{n.Line, n.Column}
+	at := p.placeOf(n)
 	switch {
 	case depth > maxDepth:
 		p.add(at, "", "nesting", fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
@@ -207,7 +207,7 @@ func (p *parser) findFault(data []byte, err error, message string) Position {
 		if m := libraryLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 			line, _ = strconv.Atoi(m[1])
 		}
-		return Position{min(max(line, 1), len(lines)), 1}
+		return p.at(min(max(line, 1), len(lines)), 1)
 	}
 	fails := func(text string) bool {
 		_, _, err := decode([]byte(text))
@@ -220,5 +220,5 @@ func (p *parser) findFault(data []byte, err error, message string) Position {
 	}
 	last := p.src.runes(n)
 	column := 1 + sort.Search(max(len(last)-1, 0), func(i int) bool { return fails(before + string(last[:i+1])) })
-	return Position{n, column}
+	return p.at(n, column)
 }

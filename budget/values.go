@@ -79,14 +79,19 @@ func (p *parser) readSeverity(v pair) Severity {
 	return Severity(text)
 }
 
-func (p *parser) readWhy(v pair) string {
+// readWhy reads text for people; what names it in messages.
+func (p *parser) readWhy(v pair, what string) string {
 	if v.value.Kind != yaml.ScalarNode {
 		p.add(v.place(), v.path, "type", "want text, got "+describe(v.value), "")
 		return ""
 	}
 	text := strings.TrimSpace(v.value.Value)
 	if text == "" || isNull(v.value) {
-		p.add(v.place(), v.path, "missing", "a why that says nothing", "give the reason, or leave the key out")
+		hint := "leave no doubt: a waiver is read by people"
+		if what == "a why" {
+			hint = "give the reason, or leave the key out"
+		}
+		p.add(v.place(), v.path, "missing", what+" that says nothing", hint)
 	}
 	return text
 }
@@ -108,24 +113,46 @@ func (p *parser) readSelector(v pair) Selector {
 	return s
 }
 
-func (p *parser) readPatterns(v pair) []Pattern {
-	items := []pair{v}
+// items gives the elements of a list that must have one; a value that is no list
+// stands for itself.
+func (p *parser) items(v pair, want string) []pair {
 	switch {
 	case v.value.Kind == yaml.SequenceNode && len(v.value.Content) == 0, isNull(v.value):
-		p.add(v.place(), v.path, "missing", "nothing here; want "+string(typePatterns), "")
+		p.add(v.place(), v.path, "missing", "nothing here; want "+want, "")
 		return nil
-	case v.value.Kind == yaml.SequenceNode:
-		items = nil
-		for i, item := range v.value.Content {
-			if p.stopped {
-				return nil
-			}
-			items = append(items, pair{path: v.path + "[" + strconv.Itoa(i) + "]", at: placeOf(item), value: p.follow(item)})
-		}
+	case v.value.Kind != yaml.SequenceNode:
+		return []pair{v}
 	}
+	var out []pair
+	for i, item := range v.value.Content {
+		if p.stopped {
+			return nil
+		}
+		out = append(out, pair{path: v.path + "[" + strconv.Itoa(i) + "]", at: p.placeOf(item), value: p.follow(item)})
+	}
+	return out
+}
+
+// text gives a value that is text, on one line, and not empty.
+func (p *parser) text(v pair, want string) (string, bool) {
+	text, ok := p.scalar(v, want)
+	switch {
+	case !ok:
+		return "", false
+	case v.value.Tag != "!!str":
+		p.add(v.place(), v.path, "type", "want "+want+", got "+describe(v.value), "put it in quotes")
+		return "", false
+	case text == "":
+		p.add(v.place(), v.path, "missing", "nothing here; want "+want, "")
+		return "", false
+	}
+	return text, true
+}
+
+func (p *parser) readPatterns(v pair) []Pattern {
 	var out []Pattern
 	first := map[string]Position{}
-	for _, item := range items {
+	for _, item := range p.items(v, string(typePatterns)) {
 		if p.stopped {
 			return nil
 		}
@@ -142,7 +169,7 @@ func (p *parser) readPatterns(v pair) []Pattern {
 			continue
 		}
 		if where, ok := first[text]; ok {
-			p.add(item.at, item.path, "duplicate", fmt.Sprintf("duplicate path %s; the first is at %d:%d", quote(text), where.Line, where.Column), "")
+			p.add(item.at, item.path, "duplicate", fmt.Sprintf("duplicate path %s; the first is at %s", quote(text), where), "")
 			continue
 		}
 		first[text] = item.place()

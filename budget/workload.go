@@ -1,0 +1,174 @@
+package budget
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/peakgate/peakgate/measure"
+	"gopkg.in/yaml.v3"
+)
+
+// Command is a program with its arguments. No shell reads it.
+type Command struct {
+	Args []string
+	Pos  Position
+}
+
+// Dryrun is a device that is not there, for which the program is run.
+type Dryrun struct {
+	Pos        Position
+	Framework  string // torch, jax or tf
+	Memory     *Limit // nil where the file gives none
+	Capability string // such as 9.0; empty where the file gives none
+}
+
+// Warmup is the beginning of a series that does not count. One of the two is set.
+type Warmup struct {
+	Pos   Position
+	Steps *Number
+	Time  *Limit // in seconds
+}
+
+func (p *parser) readCommand(v pair) *Command {
+	if v.value.Kind == yaml.ScalarNode && !isNull(v.value) {
+		p.add(v.place(), v.path, "type", "want "+string(typeCommand)+", got "+describe(v.value), "no shell reads it: write [python, train.py]")
+		return nil
+	}
+	c := &Command{Pos: v.place()}
+	for i, item := range p.items(v, string(typeCommand)) {
+		// 30 and true are arguments as good as any: what counts is how they are written.
+		if item.value.Kind != yaml.ScalarNode || item.value.Value == "" && isNull(item.value) {
+			p.add(item.place(), item.path, "type", "want an argument, got "+describe(item.value), "put it in quotes")
+			continue
+		}
+		switch text := item.value.Value; {
+		case strings.ContainsRune(text, 0):
+			p.add(item.place(), item.path, "type", "an argument cannot hold the character U+0000", "")
+		case i == 0 && strings.TrimSpace(text) == "":
+			p.add(item.place(), item.path, "missing", "the name of the program is empty", "")
+		default:
+			c.Args = append(c.Args, text)
+		}
+	}
+	return c
+}
+
+// frameworks are those that dryrun knows.
+var frameworks = []string{"torch", "jax", "tf"}
+
+func (p *parser) readDryrun(v pair) *Dryrun {
+	d := &Dryrun{Pos: v.at}
+	if !p.isMapping(v, "a mapping with the keys framework, memory and capability") {
+		return d
+	}
+	p.object(v, inDryrun, func(member pair) {
+		switch member.name {
+		case "framework":
+			text, ok := p.scalar(member, string(typeFramework))
+			if ok && !slices.Contains(frameworks, text) {
+				p.add(member.place(), member.path, "choice", "want "+string(typeFramework)+", got "+quote(text), "")
+			}
+			d.Framework = text
+		case "memory":
+			d.Memory = p.readLimit(member, measure.ByteUnit, false)
+		case "capability":
+			// A number would lose its digits: 12.10 is not 12.1.
+			text, ok := p.text(member, string(typeCapability))
+			major, minor, point := strings.Cut(text, ".")
+			if ok && (!point || !digits(major) || !digits(minor)) {
+				p.add(member.place(), member.path, "number", "want "+string(typeCapability)+", got "+quote(text), "")
+			}
+			d.Capability = text
+		default:
+			panic("internal error: no reader for the key " + member.name)
+		}
+	})
+	return d
+}
+
+func digits(s string) bool {
+	return s != "" && len(s) <= 3 && strings.Trim(s, "0123456789") == ""
+}
+
+func (p *parser) readWarmup(v pair) *Warmup {
+	w := &Warmup{Pos: v.at}
+	if !p.isMapping(v, "a mapping with the key steps or time") {
+		return w
+	}
+	had := map[string]pair{}
+	understood := p.object(v, inWarmup, func(member pair) {
+		had[member.name] = member
+		switch member.name {
+		case "steps":
+			w.Steps = p.readNumber(member, 0, math.MaxInt64)
+		case "time":
+			w.Time = p.readLimit(member, measure.Seconds, false)
+		default:
+			panic("internal error: no reader for the key " + member.name)
+		}
+	})
+	_, steps := had["steps"]
+	time, both := had["time"]
+	switch {
+	case steps && both:
+		p.add(time.at, v.path, "limit", "steps and time together", "a warm-up ends once: give one of them")
+	case understood && !steps && !both:
+		p.add(v.at, v.path, "missing", "nothing here; want steps or time", "")
+	}
+	return w
+}
+
+// members of expect, with the label whose values are counted.
+var expectLabels = map[string]string{"ranks": "rank", "hosts": "host", "devices": "device"}
+
+func (p *parser) readExpect(v pair) []Expect {
+	var out []Expect
+	for range p.members(v, "ranks, hosts or devices, each with its number") {
+		break // members reports what is no mapping or empty
+	}
+	if v.value.Kind != yaml.MappingNode {
+		return nil
+	}
+	p.object(v, inExpect, func(member pair) {
+		if n := p.readNumber(member, 1, 1_000_000); n != nil {
+			out = append(out, Expect{expectLabels[member.name], n.Value, n.Pos})
+		}
+	})
+	return out
+}
+
+func (p *parser) readConditions(v pair) []Condition {
+	var out []Condition
+	for _, member := range p.members(v, string(typeConditions)) {
+		text, ok := p.scalar(member, "a pattern")
+		if ok && text == "" {
+			p.add(member.place(), member.path, "missing", "an empty pattern", "* stands for any text")
+		}
+		out = append(out, Condition{member.name, text, member.place()})
+	}
+	return out
+}
+
+// readNumber reads a whole number from least to most.
+func (p *parser) readNumber(v pair, least, most int64) *Number {
+	text, ok := p.scalar(v, string(typeNumber))
+	if !ok {
+		return nil
+	}
+	r, ok := decimal(text)
+	switch {
+	case !ok || !r.IsInt():
+		p.add(v.place(), v.path, "number", "want "+string(typeNumber)+", got "+quote(text), "")
+	case !r.Num().IsInt64() || r.Num().Int64() < least || r.Num().Int64() > most:
+		message := quote(text) + " is below " + strconv.FormatInt(least, 10)
+		if r.Sign() > 0 && !(r.Num().IsInt64() && r.Num().Int64() < least) {
+			message = quote(text) + " is more than " + strconv.FormatInt(most, 10)
+		}
+		p.add(v.place(), v.path, "range", message, "")
+	default:
+		return &Number{r.Num().Int64(), v.place()}
+	}
+	return nil
+}
