@@ -196,7 +196,6 @@ func (p *parser) newShape(l leaf, depth int) *Shape {
 		return s
 	}
 	if depth > maxShapeDepth {
-		l.at = l.off
 		l.fail("tuples nest deeper than %d", maxShapeDepth)
 		return nil
 	}

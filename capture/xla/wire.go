@@ -401,18 +401,27 @@ func (d *decoder) ints(list []int64) []int64 {
 		return append(list, int64(d.val))
 	}
 	at := d.at
-	return unpack(list, d.bytes(), func() { d.fail(at, "field %d: a packed number is cut off", d.num) })
-}
-
-// unpack appends the varints of b.
-func unpack(list []int64, b []byte, fail func()) []int64 {
-	for len(b) > 0 {
-		v, n := uvarint(b)
-		if n <= 0 {
-			fail()
-			return list
-		}
-		list, b = append(list, int64(v)), b[n:]
+	list, ok := unpack(list, d.bytes())
+	if !ok {
+		d.fail(at, "field %d: a packed number is cut off", d.num)
 	}
 	return list
+}
+
+// unpack appends the varints of b; ok is false where the last one is cut off.
+func unpack(list []int64, b []byte) (_ []int64, ok bool) {
+	for i := 0; i < len(b); {
+		if b[i] < 0x80 {
+			list = append(list, int64(b[i]))
+			i++
+			continue
+		}
+		v, n := uvarint(b[i:])
+		if n <= 0 {
+			return list, false
+		}
+		list = append(list, int64(v))
+		i += n
+	}
+	return list, true
 }
