@@ -63,31 +63,41 @@ var (
 	evalKey       = regexp.MustCompile(`^<eval_with_key>(\.\d+)?$`)
 	fxHash        = regexp.MustCompile(`fx_generated_[0-9a-zA-Z]+`)
 	notebookCell  = regexp.MustCompile(`^<ipython-input-|/ipykernel_\d+/|^<ipykernel`)
-	autogradNode  = regexp.MustCompile(`^torch::autograd::(?:generated::)?(\w+)::apply\(`)
-	operator      = regexp.MustCompile(`^at::_ops::(\w+)::`)
 )
 
 func newSites(s *Snapshot) *sites {
 	t := &sites{s: s, cache: map[StackID]site{}}
+	clean := map[string]string{} // by file: many frames share one
 	roots := map[string]bool{}
 	for _, f := range s.Frames {
-		file := strings.ReplaceAll(f.File, `\`, "/")
-		if strings.Contains(file, "/../") || strings.Contains(file, "/./") || strings.Contains(file, "//") {
-			file = path.Clean(file)
-		}
-		t.files = append(t.files, file)
-		for _, mark := range torchMarks {
-			if strings.HasSuffix(file, mark) {
-				roots[strings.TrimSuffix(file, mark)+"/torch/"] = true
+		file, ok := clean[f.File]
+		if !ok {
+			file = strings.ReplaceAll(f.File, `\`, "/")
+			if strings.Contains(file, "/../") || strings.Contains(file, "/./") || strings.Contains(file, "//") {
+				file = path.Clean(file)
+			}
+			clean[f.File] = file
+			for _, mark := range torchMarks {
+				if strings.HasSuffix(file, mark) {
+					roots[strings.TrimSuffix(file, mark)+"/torch/"] = true
+				}
 			}
 		}
+		t.files = append(t.files, file)
 	}
+	owners := map[string]owner{}
 	for _, file := range t.files {
-		t.owners = append(t.owners, ownerOf(file, roots))
+		if _, ok := owners[file]; !ok {
+			owners[file] = ownerOf(file, roots)
+		}
+		t.owners = append(t.owners, owners[file])
 	}
-	root := t.root(s.opt.Root)
+	root, names := t.root(s.opt.Root), map[string]string{}
 	for i, file := range t.files {
-		t.names = append(t.names, shown(file, t.owners[i], root))
+		if _, ok := names[file]; !ok {
+			names[file] = shown(file, t.owners[i], root)
+		}
+		t.names = append(t.names, names[file])
 	}
 	return t
 }
@@ -256,12 +266,12 @@ func (t *sites) withoutUser(frames []uint32, s site) site {
 	op := ""
 	for _, f := range frames {
 		name := t.s.Frames[f].Name
-		if node := autogradNode.FindStringSubmatch(name); node != nil {
-			s.label = "autograd " + node[1]
+		if node := between(name, "torch::autograd::", "::apply("); node != "" {
+			s.label = "autograd " + strings.TrimPrefix(node, "generated::")
 			return s
 		}
-		if o := operator.FindStringSubmatch(name); o != nil && op == "" {
-			op = o[1]
+		if op == "" {
+			op = between(name, "at::_ops::", "::")
 		}
 	}
 	for _, f := range frames {
@@ -294,6 +304,17 @@ func (t *sites) withoutUser(frames []uint32, s site) site {
 		s.label = "(C++ frames only)"
 	}
 	return s
+}
+
+// between gives what stands after a prefix and before the next occurrence of
+// end; it is empty where either is missing.
+func between(name, prefix, end string) string {
+	if rest, ok := strings.CutPrefix(name, prefix); ok {
+		if word, _, ok := strings.Cut(rest, end); ok {
+			return limit(word)
+		}
+	}
+	return ""
 }
 
 // nativeFunction gives the name of a C++ function that belongs to the program
