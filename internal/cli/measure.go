@@ -26,6 +26,9 @@ measurement: its metrics, and who holds the bytes. A measurement written with
 			if len(args) == 0 {
 				return ExitUsage, usagef("measure: want at least one capture file, directory or pattern")
 			}
+			if err := checkFormat(*format); err != nil {
+				return ExitUsage, err
+			}
 			m, err := gather(*target, args, "", s, *quiet)
 			if err != nil {
 				return ExitNoData, err
@@ -46,6 +49,9 @@ and without a verdict.`,
 		return func(args []string) (int, error) {
 			if len(args) != 2 {
 				return ExitUsage, usagef("diff: want two captures, BASE and HEAD, got %d", len(args))
+			}
+			if err := checkFormat(*format); err != nil {
+				return ExitUsage, err
 			}
 			var sides [2]*measure.Measurement
 			for i, path := range args {
@@ -88,12 +94,8 @@ func gather(target string, patterns []string, root string, s Streams, quiet bool
 // emit writes v as JSON or text, to a file or to standard output.
 func emit(s Streams, format, path string, v any, text func(io.Writer) error) (int, error) {
 	write := text
-	switch format {
-	case "text":
-	case "json":
+	if format == "json" {
 		write = func(w io.Writer) error { return report.JSON(w, v) }
-	default:
-		return ExitUsage, usagef("unknown format %.40q; there are text and json", format)
 	}
 	data, err := render(write)
 	if err != nil {
@@ -109,4 +111,12 @@ func emit(s Streams, format, path string, v any, text func(io.Writer) error) (in
 		return ExitNoData, err
 	}
 	return ExitPass, nil
+}
+
+// checkFormat refuses a wrong format before anything is read.
+func checkFormat(format string) error {
+	if format != "text" && format != "json" {
+		return usagef("unknown format %.40q; there are text and json", format)
+	}
+	return nil
 }
