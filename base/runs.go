@@ -2,6 +2,7 @@ package base
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"crypto/sha256"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -50,7 +49,11 @@ func DecodeRuns(r io.Reader, name string) (*Runs, error) {
 		Target string            `json:"target"`
 		Runs   []json.RawMessage `json:"runs"`
 	}
-	if err := json.Unmarshal(data, &document); err != nil || document.Schema == measure.Schema {
+	err = json.Unmarshal(data, &document)
+	if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) && document.Schema == RunsSchema {
+		return nil, fmt.Errorf("%s: offset %d: base: %w", name, kind.Offset, err)
+	}
+	if err != nil || document.Schema == measure.Schema {
 		m, err := measure.Decode(bytes.NewReader(data), name) // its errors have a line and a column
 		if err != nil {
 			return nil, err
