@@ -2,6 +2,7 @@ package xla
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -96,7 +97,7 @@ func (m *Module) bufferHolder(b int32, class Class, o origin) holder {
 	}
 	h.shape, h.name = in.Shape.At(buf.Index), in.Opcode
 	if name := o.by.opName(); name != "" {
-		h.name, h.exact = withoutJit(name), false
+		h.name, h.exact = withoutJit(withoutParameters(name)), false
 		if o.argument {
 			h.name = "copy of " + h.name
 		}
@@ -187,11 +188,11 @@ func group(metric string, labels measure.Labels, total int64, holders []holder) 
 // before reports whether h rather than g stands for a group: the largest, and
 // among equals the one that does not depend on the order of the file.
 func (h *holder) before(g *holder) bool {
-	return cmp.Or(
-		cmp.Compare(g.bytes, h.bytes),
-		cmp.Compare(h.frame.File, g.frame.File),
-		cmp.Compare(h.frame.Line, g.frame.Line),
-		cmp.Compare(h.name, g.name),
-		cmp.Compare(h.shape.String(), g.shape.String()),
-	) < 0
+	if h.bytes != g.bytes {
+		return h.bytes > g.bytes
+	}
+	if c := cmp.Or(strings.Compare(h.frame.File, g.frame.File), cmp.Compare(h.frame.Line, g.frame.Line), strings.Compare(h.name, g.name)); c != 0 {
+		return c < 0
+	}
+	return h.shape != g.shape && h.shape.String() < g.shape.String()
 }

@@ -129,10 +129,7 @@ func (p *parser) instruction(computation int) {
 	for p.enter("instructions"); p.next(); {
 		switch p.num {
 		case 1:
-			if p.end-p.pos() > maxText {
-				p.fail(p.at, "field 1: a name of %d bytes; at most %d are read", p.end-p.pos(), maxText)
-			}
-			p.names = append(p.names, p.bytes()...)
+			p.names = append(p.names, p.textBytes()...)
 		case 2:
 			in.Opcode = p.text()
 		case 3:

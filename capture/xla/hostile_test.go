@@ -178,7 +178,6 @@ func TestMalformed(t *testing.T) {
 		{"length in a shape", hlo([]message{message{}.text(2, "add").bytes(3, []byte{0x22, 0x7f})}), "length 127 exceeds the 0 bytes left"},
 		{"text for a dimension", hlo([]message{message{}.text(2, "add").bytes(3, message{}.text(2, "f32"))}), "shape: field 2: want wire type 0, got 2"},
 		{"number for a layout", hlo([]message{message{}.text(2, "add").bytes(3, message{}.int(5, 1))}), "shape: field 5: want wire type 2, got 0"},
-		{"text too long", hlo([]message{message{}.text(2, strings.Repeat("x", maxText+1))}), "at most 1048576 are read"},
 		{"buffer without an instruction", hlo(in, message{}.bytes(1, message{}.int(1, 7))), "buffer 7: want the instruction that defines it"},
 		{"negative size of a buffer", hlo(in, message{}.bytes(1, buffer(1, -1, 1, 0))), "want a size from 0 to 72057594037927936 bytes, got -1"},
 		{"negative size of an allocation", hlo(in, message{}.bytes(3, allocation(0, -5, 0))), "got -5"},
@@ -218,6 +217,23 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("want an error of one line with %q, got %v", c.want, err)
 			}
 		})
+	}
+}
+
+// TestLongText checks that a long text is cut, and that what follows it is read.
+func TestLongText(t *testing.T) {
+	long := strings.Repeat("x", 3*windowBytes)
+	in := message{}.text(1, long).text(2, long).bytes(7, message{}.text(2, long)).int(35, 77)
+	for way, open := range readers(hlo([]message{in})) {
+		r, size := open()
+		c, err := Read(r, size, "x.pb")
+		if err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		got := c.Modules[0].Computations[0].Instructions[0]
+		if got.ID != 77 || len(got.Name) != maxText || len(got.Opcode) != maxText || len(got.opName()) != maxText {
+			t.Errorf("%s: got id %d, texts of %d, %d and %d bytes", way, got.ID, len(got.Name), len(got.Opcode), len(got.opName()))
+		}
 	}
 }
 

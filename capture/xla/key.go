@@ -37,6 +37,24 @@ func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
+// withoutParameters cuts off the parameters that JAX before 0.5 added to the name of
+// a primitive: "dot_general[dimension_numbers=…]".
+func withoutParameters(op string) string {
+	for i := range len(op) {
+		if op[i] != '[' {
+			continue
+		}
+		j := i + 1
+		for j < len(op) && (isLetter(op[j]) || op[j] == '_') {
+			j++
+		}
+		if j > i+1 && j < len(op) && op[j] == '=' {
+			return op[:i]
+		}
+	}
+	return op
+}
+
 // withoutJit cuts off the name of the jitted function with which every op_name of
 // a module begins ("jit(step)/", in JAX before 0.5 "jit(step)/jit(main)/"):
 // it is the module's name again.
@@ -122,7 +140,11 @@ func (h *holder) display(count int64) string {
 			out.WriteString(string(h.class) + " ")
 		}
 	}
-	out.WriteString(shorten(h.name))
+	name := h.name
+	if count > 1 && !h.exact {
+		name = generalize(name)
+	}
+	out.WriteString(shorten(name))
 	if f := h.frame; f.File != "" {
 		out.WriteString(" — " + path.Base(f.File))
 		if f.Line > 0 {

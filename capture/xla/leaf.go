@@ -136,9 +136,5 @@ func (l *leaf) ints(list []int64) []int64 {
 // text gives the body of the current field as a string, equal ones sharing memory.
 func (l *leaf) text() string {
 	body := l.body()
-	if len(body) > maxText {
-		l.fail("field %d: a text of %d bytes; at most %d are read", l.num, len(body), maxText)
-		return ""
-	}
-	return l.d.intern(body)
+	return l.d.intern(body[:min(len(body), maxText)])
 }

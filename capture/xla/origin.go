@@ -61,6 +61,7 @@ var forwarding = []string{"tuple", "get-tuple-element", "parameter", "while", "c
 // slice (jax.lax.scan stacks its results so) begins as an empty block without a
 // name, or with that of its fill value: what a loop stores in it tells more.
 func (m *Module) liveOrigin(r LiveRange, sharers []int32) origin {
+	sharers = sharers[:min(len(sharers), maxSteps)]
 	for _, b := range sharers {
 		if o, ok := m.stored(&m.Assignment.Buffers[b]); ok {
 			return o

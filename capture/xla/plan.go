@@ -144,7 +144,7 @@ func (m *Module) peak(p *Plan, padding int64) error {
 		peak.HeapBytes += s.PeakBytes
 		peak.UnpaddedBytes += s.UnpaddedBytes
 	} else if p.TempBytes > 0 {
-		p.NoPeak = fmt.Sprintf("the file holds no heap trace of the temp block of %d bytes; a dump with --xla_dump_hlo_as_proto does", p.TempBytes)
+		p.NoPeak = fmt.Sprintf("the file holds no heap trace of the temp block of %d bytes, so what is live in it is unknown", p.TempBytes)
 		return nil
 	}
 	p.Peak = peak

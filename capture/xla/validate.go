@@ -82,7 +82,7 @@ func (m *Module) checkBuffers() error {
 
 // maxTraces bounds the heap traces of a module, each of which costs a replay. Real
 // modules have one for each temp block.
-const maxTraces = 256
+const maxTraces = 64
 
 // checkTraces replays every heap trace, also those that stand for no memory space.
 func (m *Module) checkTraces() error {

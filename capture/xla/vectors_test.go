@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 func parse(t testing.TB, data []byte) *Capture {
@@ -166,6 +168,79 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestPadding checks that the padding of arguments counts in our number and not in XProf's.
+func TestPadding(t *testing.T) {
+	m := parse(t, hlo([]message{instruction(1, "p", "parameter"), instruction(2, "f", "fusion")},
+		message{}.bytes(1, buffer(1, 1024, 1, 0)).bytes(1, buffer(2, 512, 2, 0)),
+		message{}.bytes(3, allocation(0, 1024, 0, message{}.int(5, 1), assigned(1024, 1))).bytes(3, allocation(1, 600, 0, assigned(512, 2))),
+		message{}.bytes(4, trace(event{Alloc, 2, 0}, event{Free, 2, 0})))).Measurement()
+	for name, want := range map[string]int64{
+		"plan.padding_bytes": 1016 + 504, "plan.viewer_padding_bytes": 504, "plan.fragmentation_bytes": 88,
+		"plan.heap_peak_bytes": 1536, "plan.need_bytes": 1624, "plan.argument_bytes": 1024, "plan.temp_bytes": 600,
+	} {
+		if got := row(t, m, name, "device"); got != want {
+			t.Errorf("%s: want %d, got %d", name, want, got)
+		}
+	}
+}
+
+// TestNoData checks the reasons for what cannot be known.
+func TestNoData(t *testing.T) {
+	in := []message{instruction(1, "f", "fusion"), instruction(2, "g", "fusion")}
+	two := message{}.bytes(1, buffer(1, 10, 1, 0)).bytes(1, buffer(2, 10, 2, 0))
+	for _, c := range []struct {
+		name   string
+		proto  message
+		reason string
+		known  []string // all other rows are absent
+	}{
+		{"no assignment", hlo(in), "the file holds no buffer assignment of this module", nil},
+		{"no trace", hlo(in, two, message{}.bytes(3, allocation(0, 20, 0, assigned(10, 1, 2)))), "no heap trace of the temp block",
+			[]string{"plan.need_bytes", "plan.total_bytes", "plan.temp_bytes", "plan.argument_bytes", "plan.output_bytes", "plan.unaliased_output_bytes",
+				"plan.donated_bytes", "plan.constant_bytes", "plan.thread_local_bytes", "plan.remat_instructions"}},
+		{"two temp blocks", hlo(in, two, message{}.bytes(3, allocation(0, 20, 0, assigned(10, 1))).bytes(3, allocation(1, 20, 0, assigned(10, 2))),
+			message{}.bytes(4, trace(event{Alloc, 1, 0}))), "2 temp blocks",
+			[]string{"plan.need_bytes", "plan.total_bytes", "plan.temp_bytes", "plan.argument_bytes", "plan.output_bytes", "plan.unaliased_output_bytes",
+				"plan.donated_bytes", "plan.constant_bytes", "plan.thread_local_bytes", "plan.remat_instructions"}},
+		{"empty stat", space([]string{"jit_f(1)"}, []message{nil}), "empty Hlo Proto", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := parse(t, c.proto).Measurement()
+			reasons := 0
+			for _, r := range m.Rows {
+				if known := slices.Contains(c.known, r.Name); known != (r.Value != nil) {
+					t.Errorf("%s: value %v, reason %q", r.Name, r.Value, r.NoData)
+				}
+				if strings.Contains(r.NoData, c.reason) {
+					reasons++
+				}
+			}
+			if len(m.Rows) != len(planMetrics)+len(peakMetrics)+2 || reasons == 0 {
+				t.Errorf("%d rows, %d of them say %q", len(m.Rows), reasons, c.reason)
+			}
+		})
+	}
+}
+
+// TestRows checks that all plan metrics of the catalogue are given, and no others.
+func TestRows(t *testing.T) {
+	m := parse(t, shared(event{Alloc, 1, 0}, event{Free, 1, 0})).Measurement()
+	var got, want []string
+	for _, r := range m.Rows {
+		got = append(got, r.Name)
+	}
+	for _, c := range measure.Catalogue() {
+		if strings.HasPrefix(c.Name, "plan.") {
+			want = append(want, c.Name)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("want rows %v, got %v", want, got)
+	}
+}
+
 func TestGeneralize(t *testing.T) {
 	for name, want := range map[string]string{
 		"jvp(layer_3)/dot_general":      "jvp(layer_*)/dot_general",
@@ -193,9 +268,11 @@ func TestWithoutJit(t *testing.T) {
 		"jit(_where)/select_n":     "select_n",
 		"jit(step)":                "jit(step)",
 		"params['w']":              "params['w']",
-		"jit(f(g))/mul":            "jit(f(g))/mul",
+		"jit(f)/jit(main)/jvp(while)/body/transpose[permutation=(1, 0)]": "jvp(while)/body/transpose",
+		"args[0]['a=b']": "args[0]['a=b']",
+		"jit(f(g))/mul":  "jit(f(g))/mul",
 	} {
-		if got := withoutJit(op); got != want {
+		if got := withoutJit(withoutParameters(op)); got != want {
 			t.Errorf("%q: want %q, got %q", op, want, got)
 		}
 	}

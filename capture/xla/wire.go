@@ -361,17 +361,24 @@ func (d *decoder) bytes() []byte {
 	return whole
 }
 
-// maxText bounds a name or a message of the file. The longest real ones
-// (operation names of deep models) have a few thousand bytes.
-const maxText = 1 << 20
+// maxText is how much of a name or a message is read; the rest is cut off. The
+// longest real ones (operation names of deep models) have a few hundred bytes.
+const maxText = 4 << 10
 
 // text gives the body of the current field as a string, equal ones sharing memory.
-func (d *decoder) text() string {
-	if d.wire == wireBytes && d.end-d.pos() > maxText {
-		d.fail(d.at, "field %d: a text of %d bytes; at most %d are read", d.num, d.end-d.pos(), maxText)
-		return ""
+func (d *decoder) text() string { return d.intern(d.textBytes()) }
+
+// textBytes gives the body of the current field, cut to maxText bytes.
+func (d *decoder) textBytes() []byte {
+	end, long := d.end, d.wire == wireBytes && d.end-d.pos() > maxText
+	if long {
+		d.end = d.pos() + maxText
 	}
-	return d.intern(d.bytes())
+	b := d.bytes()
+	if long {
+		d.end, d.pending = end, true
+	}
+	return b
 }
 
 func (d *decoder) intern(b []byte) string {
