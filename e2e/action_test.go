@@ -78,6 +78,8 @@ func TestAction(t *testing.T) {
 				t.Errorf("output %s is %q, want it not set", name, value)
 			}
 		}
+		// One of the two names a metric that reads like a command: the log quotes
+		// it, and it must not act.
 		lines := map[int]bool{}
 		for _, a := range u.annotations {
 			if a.level != "error" || a.file != "e2e/testdata/broken.yml" {
@@ -85,7 +87,7 @@ func TestAction(t *testing.T) {
 			}
 			lines[a.line] = true
 		}
-		if !lines[6] || !lines[7] {
+		if len(u.annotations) != 2 || !lines[6] || !lines[7] {
 			t.Errorf("marks on lines %v, want 6 (a number without a unit) and 7 (a name that is no metric)", lines)
 		}
 		if !strings.Contains(u.summary, "no verdict") {
