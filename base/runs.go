@@ -65,6 +65,12 @@ func DecodeRuns(r io.Reader, name string) (*Runs, error) {
 	}
 	out := NewRuns(document.Target)
 	for i, raw := range document.Runs {
+		var run struct {
+			Schema string `json:"schema"`
+		}
+		if json.Unmarshal(raw, &run); run.Schema != measure.Schema {
+			return nil, fmt.Errorf("%s: runs[%d]: schema %.60q, want %q", name, i, run.Schema, measure.Schema)
+		}
 		m, err := measure.Decode(bytes.NewReader(raw), fmt.Sprintf("%s: runs[%d]", name, i))
 		if err != nil {
 			return nil, err

@@ -178,13 +178,15 @@ func (t *Tree) list(paths []string) ([]entry, error) {
 			return fmt.Errorf("base: more than %d files", maxFiles)
 		}
 		return nil
-	})
+	}, "-r")
 	return out, err
 }
 
-func (t *Tree) walk(paths []string, each func(entry) error) error {
+// walk calls each for the entries at the given paths and, with "-r", below them.
+func (t *Tree) walk(paths []string, each func(entry) error, options ...string) error {
 	n := 0
-	args := append([]string{"ls-tree", "-r", "-z", "--full-tree", t.commit.SHA, "--"}, paths...)
+	args := append([]string{"ls-tree", "-z", "--full-tree"}, options...)
+	args = append(append(args, t.commit.SHA, "--"), paths...)
 	err := t.r.git.records(func(record []byte) error {
 		if n++; n > maxEntries {
 			return fmt.Errorf("base: the tree of %s has more than %d files", t.commit.Short(), maxEntries)
@@ -252,6 +254,9 @@ func (t *Tree) movedCaptures(globs []string) (map[string]string, error) {
 
 // matching lists the files that globs name, and the moved ones.
 func (t *Tree) matching(globs []string, moved map[string]string) ([]entry, error) {
+	if err := t.passable(globs); err != nil {
+		return nil, err
+	}
 	var roots []string
 	for _, g := range globs {
 		roots = append(roots, literal(g))
@@ -268,16 +273,7 @@ func (t *Tree) matching(globs []string, moved map[string]string) ([]entry, error
 	err := t.walk(roots, func(e entry) error {
 		if to, ok := moved[e.path]; ok {
 			e.name = to
-		} else if e.mode == submoduleMode {
-			for _, g := range globs {
-				if l := literal(g); l == e.path || strings.HasPrefix(l, e.path+"/") {
-					return notFiles("base: %s is in the submodule %s, whose files this repository does not hold; keep the captures or .peakgate/base in this repository, or name the base with --base", quote(l), quote(e.path))
-				}
-			}
-			return nil
-		} else if e.mode == symlinkMode && slices.ContainsFunc(globs, func(g string) bool { return strings.HasPrefix(literal(g), e.path+"/") }) {
-			return notFiles("base: %s is a symbolic link at %s; name the folder that it leads to", quote(e.path), t.commit.Short())
-		} else if !matchesAny(globs, e.path) {
+		} else if e.mode == submoduleMode || !matchesAny(globs, e.path) {
 			return nil
 		}
 		if e.mode == symlinkMode {
@@ -287,8 +283,31 @@ func (t *Tree) matching(globs []string, moved map[string]string) ([]entry, error
 			return fmt.Errorf("base: the patterns match more than %d files at %s", maxFiles, t.commit.Short())
 		}
 		return nil
-	})
+	}, "-r")
 	return found, err
+}
+
+// passable looks for submodules and symbolic links on the way to what globs name.
+func (t *Tree) passable(globs []string) error {
+	var ways []string
+	for _, g := range globs {
+		for way := literal(g); way != "" && way != "." && len(ways) < maxPaths; way = strings.TrimPrefix(path.Dir(way), ".") {
+			ways = append(ways, way)
+		}
+	}
+	if len(ways) == 0 {
+		return nil
+	}
+	slices.Sort(ways)
+	return t.walk(slices.Compact(ways), func(e entry) error {
+		switch {
+		case e.mode == submoduleMode:
+			return notFiles("base: %s is a submodule at %s, whose files this repository does not hold; keep the captures or .peakgate/base in this repository, or name the base with --base", quote(e.path), t.commit.Short())
+		case e.mode == symlinkMode && !slices.ContainsFunc(globs, func(g string) bool { return g == e.path }):
+			return notFiles("base: %s is a symbolic link at %s; name the folder that it leads to", quote(e.path), t.commit.Short())
+		}
+		return nil
+	})
 }
 
 // notFilesError says that patterns name what git knows, but not the content of.
@@ -335,7 +354,11 @@ const globChars = `*?[]{}\`
 func escapeGlob(path string) string {
 	var out strings.Builder
 	for i := range len(path) {
-		if strings.IndexByte(globChars, path[i]) >= 0 {
+		switch {
+		case path[i] == '\\':
+			out.WriteString(`[\\]`) // in the literal start of a pattern, doublestar does not take `\\` for one
+			continue
+		case strings.IndexByte(globChars, path[i]) >= 0:
 			out.WriteByte('\\')
 		}
 		out.WriteByte(path[i])
