@@ -327,15 +327,9 @@ func (t *Tree) at(path string) string { return path + "@" + t.commit.Short() }
 func (t *Tree) globs(folder string, patterns []string) ([]string, error) {
 	var out []string
 	for _, p := range patterns {
-		text := filepath.ToSlash(p)
+		text := path.Join(escapeGlob(folder), filepath.ToSlash(p))
 		if filepath.IsAbs(p) {
-			relative, err := filepath.Rel(t.r.top, p)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", p, err)
-			}
-			text = filepath.ToSlash(relative)
-		} else {
-			text = path.Join(escapeGlob(folder), text)
+			text = t.r.fromTop(p)
 		}
 		switch {
 		case !doublestar.ValidatePattern(text):
@@ -346,6 +340,22 @@ func (t *Tree) globs(folder string, patterns []string) ([]string, error) {
 		out = append(out, text)
 	}
 	return out, nil
+}
+
+// fromTop makes an absolute path relative to the top of the repository: by the
+// budget's folder as it was named, else by the top with all links followed.
+func (r *Repository) fromTop(absolute string) string {
+	outside := func(p string) bool { return p == ".." || strings.HasPrefix(p, "../") }
+	if p, err := filepath.Rel(r.git.dir, absolute); err == nil {
+		if p = path.Join(r.folder, filepath.ToSlash(p)); !outside(p) {
+			return p
+		}
+	}
+	p, err := filepath.Rel(r.top, absolute)
+	if err != nil {
+		return ".." // another drive
+	}
+	return filepath.ToSlash(p)
 }
 
 const globChars = `*?[]{}\`
