@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
+	"gopkg.in/yaml.v3"
 )
 
 // Limits of what a budget may include.
@@ -62,6 +63,7 @@ func Load(file string, read func(path string) ([]byte, error)) (*File, error) {
 // document is one file, before it is joined with others.
 type document struct {
 	parser   *parser
+	root     *yaml.Node
 	includes []Pattern
 	severity Severity // of defaults; empty where the file gives none
 	policy   Policy
@@ -88,6 +90,24 @@ type loader struct {
 	visited   int       // nodes, over all files
 	bytes     int
 	partial   bool // an include could not be read
+	alone     bool // one file is read without those around it
+}
+
+// errors gives the faults of all files, in the order of the files and places.
+func (l *loader) errors() Errors {
+	out := Errors{}
+	for _, p := range l.parsers {
+		p.errors.sort()
+		out = append(out, p.errors...)
+	}
+	return out
+}
+
+// readAlone reads the entries of one file as they stand there: without defaults,
+// and without a look at names that another file may define.
+func (l *loader) readAlone() {
+	l.alone = true
+	l.readBudgets(&File{}, "", nil, nil, nil)
 }
 
 func (l *loader) unsupported() Errors {
@@ -204,12 +224,7 @@ func (l *loader) finish() (*File, Errors) {
 	if len(l.documents) == len(l.parsers) && !l.partial {
 		l.checkNames(f)
 	}
-	errs := Errors{}
-	for _, p := range l.parsers {
-		p.errors.sort()
-		errs = append(errs, p.errors...)
-	}
-	if len(errs) > 0 {
+	if errs := l.errors(); len(errs) > 0 {
 		return nil, errs
 	}
 	f.unsupported = l.unsupported()
@@ -233,10 +248,10 @@ func (l *loader) readBudgets(f *File, severity Severity, labels Selector, defaul
 	}
 	for _, d := range l.documents {
 		for _, t := range d.targets {
-			outer := maps.Clone(labels)
-			maps.Copy(outer, t.Select)
-			if len(outer) == 0 {
-				outer = nil
+			outer := t.Select
+			if len(labels) > 0 {
+				outer = maps.Clone(labels)
+				maps.Copy(outer, t.Select)
 			}
 			t.Select = outer
 			own := map[string]bool{}
@@ -247,7 +262,7 @@ func (l *loader) readBudgets(f *File, severity Severity, labels Selector, defaul
 						t.Budgets = append(t.Budgets, e)
 					}
 				}
-			} else if len(defaults) == 0 && t.missing {
+			} else if len(defaults) == 0 && t.missing && !l.alone {
 				d.parser.add(t.Pos, t.path, "missing", "no key \"budgets\"", "want "+string(typeBudgets))
 			}
 			for _, v := range defaults {

@@ -53,7 +53,7 @@ func (p *parser) readFile(root *yaml.Node) *document {
 		p.add(p.placeOf(root), "", "document", "want a mapping with the keys version and targets, got "+describe(root), "")
 		return nil
 	}
-	d := &document{parser: p}
+	d := &document{parser: p, root: root}
 	// A file of another version has another language: say nothing else about it.
 	for _, member := range p.pairs(root, "", 0) {
 		if member.name == "version" && !p.readVersion(member) {
