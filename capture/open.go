@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -286,6 +287,13 @@ func Measure(target string, paths []string, opt Options) (*measure.Measurement, 
 		go func() {
 			defer wait.Done()
 			defer func() { <-slots }()
+			defer func() {
+				// A fault of ours must not look like a wrong use (exit code 2), which
+				// is what the runtime makes of a panic.
+				if fault := recover(); fault != nil {
+					parts[i], errs[i] = nil, fmt.Errorf("%s: internal error: %v\n%s", path, fault, debug.Stack())
+				}
+			}()
 			parts[i], errs[i] = Open(path, opt)
 		}()
 	}

@@ -2,9 +2,8 @@ package compare
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +23,10 @@ type Workload struct {
 	BaseMeasurement *measure.Measurement
 	BaseErr         error
 	Base            Base
+	// Budget is the file that the target is from, for its waivers; it may be nil.
+	// Today decides which of them have expired.
+	Budget *budget.File
+	Today  budget.Date
 }
 
 // Judge holds the target's budgets against its measurement and base: one check
@@ -51,9 +54,11 @@ func Judge(w Workload) TargetResult {
 		t.Warnings = append(t.Warnings, "no base: "+w.BaseErr.Error())
 	}
 	t.Likeness = compareFacts(w.BaseMeasurement, w.Head)
+	w.comparable()
 	pairs := pairPrograms(w.BaseMeasurement, w.Head)
 	for _, e := range w.Target.Budgets {
 		t.Checks = append(t.Checks, w.entry(e, pairs)...)
+		t.Checks = append(t.Checks, w.members(e)...)
 	}
 	slices.SortStableFunc(t.Checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
@@ -88,6 +93,41 @@ func worst[T any](list []T, verdict func(T) Verdict) Verdict {
 		}
 	}
 	return out
+}
+
+// comparable takes away a side that only_when rules out: a measurement of
+// another device or release is none of this budget's.
+func (w *Workload) comparable() {
+	mismatch := func(m *measure.Measurement) error {
+		if m == nil {
+			return nil
+		}
+		if differences := w.Target.Mismatch(m.Environment); len(differences) > 0 {
+			return errors.New("not comparable: " + strings.Join(differences, "; "))
+		}
+		return nil
+	}
+	if err := mismatch(w.Head); err != nil {
+		w.Head, w.HeadErr = nil, err
+	}
+	if err := mismatch(w.BaseMeasurement); err != nil {
+		w.BaseMeasurement, w.BaseErr = nil, err
+	}
+}
+
+// members gives a check without data for each kind of member (rank, host,
+// device) of which the target expects more than were measured.
+func (w Workload) members(e *budget.Entry) []Check {
+	if w.Head == nil {
+		return nil
+	}
+	var checks []Check
+	for _, absent := range w.Target.Absent(w.Head) {
+		c := w.check(e, measure.Labels{})
+		c.Verdict, c.Reason = NoData, absent
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 // entry judges one budget entry on every row that its selectors match.
@@ -174,202 +214,4 @@ func abridge(list []string, most int) string {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-}
-
-// check is a check of the entry without a verdict.
-func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
-	c := Check{
-		Metric: e.Metric.Name, Labels: labels, Unit: e.Metric.Unit, Kind: e.Metric.Kind, Contributors: []Contributor{},
-		Limit: Limit{Severity: string(e.Severity), Why: e.Why, File: filepath.ToSlash(w.Config), Line: e.Pos.Line, Column: e.Pos.Column},
-	}
-	var text []string
-	if e.Max != nil {
-		c.Limit.Max = &e.Max.Value
-		text = append(text, "max "+e.Max.Text)
-	}
-	if e.Min != nil {
-		c.Limit.Min = &e.Min.Value
-		text = append(text, "min "+e.Min.Text)
-	}
-	if e.Growth != nil {
-		c.Limit.Growth = e.Growth.Text
-		text = append(text, "growth "+e.Growth.Text)
-	}
-	if e.Floor != nil {
-		c.Limit.Floor = &e.Floor.Value
-		text = append(text, "floor "+e.Floor.Text)
-	}
-	c.Limit.Text = strings.Join(text, ", ")
-	return c
-}
-
-// row judges one row that has a value. others tells that the base has the
-// metric at all.
-func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, others bool) Check {
-	c := w.check(e, head.Labels)
-	c.Kind, c.Head, c.Verdict = head.Kind, head.Value, Pass
-	var reasons []string
-	judge := func(limit string, broken bool, allowed measure.Value, reason string) {
-		if broken {
-			c.Failed = append(c.Failed, limit)
-			c.Excess = max(c.Excess, excess(*head.Value, allowed))
-			reasons = append(reasons, reason)
-		}
-	}
-	if e.Max != nil {
-		judge("max", head.Value.Cmp(e.Max.Value) > 0, e.Max.Value,
-			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), e.Max.Text, head.Value.Sub(e.Max.Value).Format(c.Unit)))
-	}
-	if e.Min != nil {
-		judge("min", head.Value.Cmp(e.Min.Value) < 0, e.Min.Value,
-			fmt.Sprintf("%s is under the min of %s by %s", head.Value.Format(c.Unit), e.Min.Text, e.Min.Value.Sub(*head.Value).Format(c.Unit)))
-	}
-	missing := ""
-	if base != nil && base.Value != nil {
-		c.Base = base.Value
-		if e.Growth != nil {
-			allowed := e.Growth.Allowed(*base.Value, e.Floor)
-			c.Limit.Allowed = &allowed
-			judge("growth", e.Growth.Exceeded(*base.Value, *head.Value, e.Floor), allowed,
-				fmt.Sprintf("%s, %s", movement(*base.Value, *head.Value, c.Unit), allowance(e)))
-		}
-	} else if e.Growth != nil {
-		missing = w.noBase(base, others)
-	}
-	switch {
-	case len(c.Failed) > 0:
-		c.Verdict = Fail
-	case missing != "" && (w.BaseErr != nil || w.BaseMeasurement != nil && (base != nil || !others)):
-		// A base was asked for and does not tell: not measured is not passed.
-		c.Verdict = NoData
-	case missing != "":
-		c.Verdict = Warn
-	}
-	if missing != "" {
-		reasons = append(reasons, missing)
-	}
-	if c.Verdict == Fail && e.Severity == budget.SeverityWarn {
-		c.Verdict = Warn
-	}
-	if len(reasons) == 0 {
-		reasons = []string{holds(c)}
-	}
-	c.Reason = strings.Join(reasons, "; ")
-	w.attribute(&c, head, base)
-	return c
-}
-
-// noBase says why growth could not be judged.
-func (w Workload) noBase(base *measure.Row, others bool) string {
-	switch {
-	case w.BaseErr != nil:
-		return "growth was not judged: " + w.BaseErr.Error()
-	case w.BaseMeasurement == nil:
-		return "no base: growth was not judged; name one with base: or --base"
-	case base != nil:
-		return "growth was not judged: the base has no value: " + base.NoData
-	case others:
-		return "new row: the base has none with these labels, so growth was not judged"
-	}
-	return "growth was not judged: the base does not give this metric"
-}
-
-// attribute adds who holds the bytes: what moved, and for a broken max also who
-// holds most.
-func (w Workload) attribute(c *Check, head measure.Row, base *measure.Row) {
-	if c.Unit != measure.ByteUnit {
-		return
-	}
-	heads := w.Head.ContributorsOf(head.Name, head.Labels)
-	headTotal := total(heads)
-	if base == nil || base.Value == nil {
-		for _, h := range heads {
-			one := one(&h)
-			one.HeadBytes, one.HeadCount = h.Bytes, h.Count
-			c.Contributors = append(c.Contributors, one)
-		}
-		return
-	}
-	bases := w.BaseMeasurement.ContributorsOf(base.Name, base.Labels)
-	all := Contributors(bases, heads, total(bases), headTotal)
-	limit := 0
-	if slices.Contains(c.Failed, "max") {
-		limit = mostUnmoved
-	}
-	for _, one := range all {
-		if one.Change == Same {
-			c.Unmoved++
-			if c.Unmoved > limit {
-				continue
-			}
-		}
-		c.Contributors = append(c.Contributors, one)
-	}
-}
-
-// mostUnmoved is how many contributors that did not move a check over its max
-// lists beside those that did.
-const mostUnmoved = 20
-
-func total(cs []measure.Contributor) (sum measure.Bytes) {
-	for _, c := range cs {
-		sum += c.Bytes
-	}
-	return sum
-}
-
-// excess is how far the value lies beyond what is allowed, as a share of it; of
-// an allowance below 1 (nothing, as a rule) it is the plain distance.
-func excess(head, allowed measure.Value) float64 {
-	return math.Abs(head.Float64()-allowed.Float64()) / max(1, math.Abs(allowed.Float64()))
-}
-
-// movement tells a change in words: "grew by 1.50 GiB (+12.5 %)".
-func movement(base, head measure.Value, unit measure.Unit) string {
-	d := head.Sub(base)
-	verb, amount := "grew", d
-	if d.Float64() < 0 {
-		verb, amount = "fell", base.Sub(head)
-	}
-	if d.Float64() == 0 {
-		return "did not change"
-	}
-	return fmt.Sprintf("%s by %s%s", verb, amount.Format(unit), Percent(base, head))
-}
-
-// Percent is the change in percent with its sign, in parentheses and with a
-// space before it; empty where the base is 0 and where nothing changed.
-func Percent(base, head measure.Value) string {
-	if base.Float64() == 0 || base.Cmp(head) == 0 {
-		return ""
-	}
-	p := (head.Float64() - base.Float64()) / math.Abs(base.Float64()) * 100
-	format := " (%+.1f %%)"
-	if math.Abs(p) < 0.05 {
-		format = " (%+.2g %%)"
-	}
-	return fmt.Sprintf(format, p)
-}
-
-// holds says in words that a row is within its limits.
-func holds(c Check) string {
-	var parts []string
-	if c.Base != nil {
-		parts = append(parts, movement(*c.Base, *c.Head, c.Unit))
-	}
-	if c.Limit.Max != nil {
-		parts = append(parts, "max holds")
-	}
-	if c.Limit.Min != nil {
-		parts = append(parts, "min holds")
-	}
-	return strings.Join(parts, "; ")
-}
-
-// allowance tells a growth limit in words: "allowed is 2% and 16.00 MiB".
-func allowance(e *budget.Entry) string {
-	if e.Floor == nil {
-		return "allowed is " + e.Growth.Text
-	}
-	return "allowed is " + e.Growth.Text + " or " + e.Floor.Text
 }

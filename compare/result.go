@@ -113,13 +113,25 @@ type Check struct {
 	Base    *measure.Value `json:"base,omitempty"`
 	Limit   Limit          `json:"limit"`
 	Reason  string         `json:"reason"`
-	// Failed lists the limits that do not hold: "max", "min", "growth".
+	// Failed lists the limits that do not hold: "max", "min", "growth", and
+	// "waiver" where one has expired.
 	Failed []string `json:"failed,omitempty"`
 	// Excess is by how much the worst limit is exceeded, as a share of it.
 	Excess       float64       `json:"excess,omitempty"`
+	Waiver       *Waiver       `json:"waiver,omitempty"`
 	Contributors []Contributor `json:"contributors"`
 	// Unmoved counts the contributors that are the same on both sides.
 	Unmoved int `json:"contributors_unmoved"`
+}
+
+// Waiver is what lifts a check's limits for a time.
+type Waiver struct {
+	Until  string `json:"until"` // the last day, YYYY-MM-DD
+	Reason string `json:"reason"`
+	Owner  string `json:"owner"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // Limit is the budget entry that judged a row, and where it stands.

@@ -121,15 +121,18 @@ func reportDir(s Streams) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// annotateChecks marks every check that is not a pass on its budget's line, the
-// worst first, and gives the number of those that are red.
+// annotateChecks marks each budget that does not hold, once, on its own line:
+// with its worst row, and how many more there are. The worst budget comes first.
+// It gives the number of checks that are red.
 func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
 	type marked struct {
 		target string
 		check  *compare.Check
 		class  int // 0 and 1 are red
+		more   int
 	}
-	var all []marked
+	var all []*marked
+	byBudget := map[string]*marked{}
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		for j := range t.Checks {
@@ -143,10 +146,20 @@ func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
 			case compare.Warn, compare.Inconclusive, compare.Decelerating:
 				class = 2
 			}
-			all = append(all, marked{t.Name, c, class})
+			if class < 2 {
+				failed++
+			}
+			// Checks of a target are sorted: the first of a budget is its worst.
+			key := fmt.Sprint(t.Name, "\x00", c.Limit.File, "\x00", c.Limit.Line, "\x00", c.Limit.Column)
+			if m := byBudget[key]; m != nil {
+				m.more++
+				continue
+			}
+			m := &marked{target: t.Name, check: c, class: class}
+			byBudget[key], all = m, append(all, m)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y marked) int {
+	slices.SortStableFunc(all, func(x, y *marked) int {
 		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(y.check.Excess, x.check.Excess))
 	})
 	for _, m := range all {
@@ -154,8 +167,10 @@ func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
 			File: filepath.FromSlash(m.check.Limit.File), Line: m.check.Limit.Line, Column: m.check.Limit.Column,
 			Title: fmt.Sprintf("%s: %s: %s", m.check.Verdict, m.target, m.check.Metric), Message: sentence(m.check),
 		}
+		if m.more > 0 {
+			n.Message += fmt.Sprintf("; and %d more rows of this budget", m.more)
+		}
 		if m.class < 2 {
-			failed++
 			a.Error(n)
 		} else {
 			a.Warning(n)

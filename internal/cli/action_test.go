@@ -221,9 +221,11 @@ func TestActionThatCannotWriteItsReport(t *testing.T) {
 }
 
 func TestMarksAreWorstFirstAndCounted(t *testing.T) {
+	line := 0
 	check := func(v compare.Verdict, excess float64, reason string) compare.Check {
+		line++
 		return compare.Check{Metric: "plan.need_bytes", Verdict: v, Excess: excess, Reason: reason,
-			Limit: compare.Limit{File: "peakgate.yml", Line: 1, Column: 1}, Labels: measure.Labels{"module": "m"}}
+			Limit: compare.Limit{File: "peakgate.yml", Line: line, Column: 1}, Labels: measure.Labels{"module": "m"}}
 	}
 	r := &compare.Result{Verdict: compare.Fail, Targets: []compare.TargetResult{
 		{Name: "a", Checks: []compare.Check{check(compare.Fail, 0.1, "small"), check(compare.NoData, 0, "absent"), check(compare.Waived, 9, "waived"), check(compare.Pass, 0, "fine")}},
@@ -250,6 +252,29 @@ func TestMarksAreWorstFirstAndCounted(t *testing.T) {
 	for _, never := range []string{"fine", "waived"} {
 		if strings.Contains(log.String(), never) {
 			t.Errorf("%s is marked", never)
+		}
+	}
+}
+
+// Several rows of one budget make one mark, on the worst of them.
+func TestOneMarkForEachBudget(t *testing.T) {
+	row := func(module string, line int) compare.Check {
+		return compare.Check{Metric: "plan.need_bytes", Verdict: compare.Fail, Reason: "grew",
+			Limit: compare.Limit{File: "peakgate.yml", Line: line, Column: 7}, Labels: measure.Labels{"module": module}}
+	}
+	r := &compare.Result{Verdict: compare.Fail, Targets: []compare.TargetResult{{Name: "a", Checks: []compare.Check{row("worst", 6), row("second", 6), row("third", 6), row("other", 7)}}}}
+	var log bytes.Buffer
+	a := post.NewActions(&log, func(name string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[name] })
+	if got := annotateChecks(a, r); got != 4 {
+		t.Errorf("%d checks are red, want 4", got)
+	}
+	a.Close()
+	if n := strings.Count(log.String(), "::error"); n != 2 {
+		t.Errorf("%d marks, want 2:\n%s", n, log.String())
+	}
+	for _, want := range []string{"grew {module=worst}; and 2 more rows of this budget", "grew {module=other}"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no mark says %q:\n%s", want, log.String())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/report"
 )
 
@@ -145,16 +146,20 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, root := filepath.Dir(o.config), repositoryRoot(o.config)
+	root, today := repositoryRoot(o.config), budget.DateOf(s.now())
+	measured := map[string]*measure.Measurement{}
 	var results []compare.TargetResult
 	for _, t := range targets {
-		w := compare.Workload{Target: t, Config: o.config}
-		w.Head, w.HeadErr = gather(t.Name, resolve(dir, t.Captures), root, s, o.quiet)
+		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
+		w.Head, w.HeadErr = gather(t.Name, resolve(t.Dir(), t.Captures), root, s, o.quiet)
+		if w.Head != nil {
+			measured[t.Name] = w.Head
+		}
 		var from []string
 		if base, ok := bases[t.Name]; ok {
 			from, w.Base = []string{base}, compare.Base{Kind: "captures", Ref: filepath.ToSlash(base)}
 		} else if len(t.Base) > 0 {
-			from, w.Base = resolve(dir, t.Base), compare.Base{Kind: "captures", Ref: patterns(t.Base)}
+			from, w.Base = resolve(t.Dir(), t.Base), compare.Base{Kind: "captures", Ref: patterns(t.Base)}
 		}
 		if from != nil {
 			w.BaseMeasurement, w.BaseErr = gather(t.Name, from, root, s, o.quiet)
@@ -164,39 +169,60 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 		}
 		results = append(results, compare.Judge(w))
 	}
+	var warnings []string
+	for _, d := range file.Devices {
+		if len(o.targets) > 0 && slices.ContainsFunc(d.Targets, func(n budget.Name) bool { return !slices.Contains(o.targets, n.Text) }) {
+			warnings = append(warnings, fmt.Sprintf("device %s was not judged: not all of its targets were asked for", d.Name))
+			continue
+		}
+		results = append(results, compare.JudgeDevice(d, file, measured))
+	}
 	r := compare.Whole(results)
-	r.Tool, r.Config = tool(), filepath.ToSlash(o.config)
+	r.Tool, r.Config, r.Warnings = tool(), filepath.ToSlash(o.config), append(r.Warnings, warnings...)
 	return r, nil
 }
 
+// readBudget reads the budget file with all that it includes.
 func (o checkOptions) readBudget() (*budget.File, error) {
-	f, err := os.Open(o.config)
-	if err != nil {
-		return nil, usagef("%s: %v; name the budget file with --config", o.config, cause(err))
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig))
-	if err != nil {
-		return nil, usagef("%s: %v", o.config, cause(err))
-	}
-	file, err := budget.Parse(data, filepath.ToSlash(o.config))
+	sources := map[string][]byte{}
+	file, err := budget.Load(filepath.ToSlash(o.config), func(path string) ([]byte, error) {
+		f, err := os.Open(filepath.FromSlash(path))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, cause(err))
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxConfig))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, cause(err))
+		}
+		sources[path] = data
+		return data, nil
+	})
 	var faults budget.Errors
-	if errors.As(err, &faults) {
-		return nil, budgetError{faults, data}
+	if err == nil {
+		faults = file.Unsupported()
+	} else if !errors.As(err, &faults) {
+		return nil, usagef("%v; name the budget file with --config", err)
 	}
-	if err != nil {
-		return nil, usageError{err.Error()}
+	if len(faults) > 0 {
+		return nil, budgetError{faults, sources}
 	}
 	return file, nil
 }
 
 // budgetError shows the faults of a budget file with their lines.
 type budgetError struct {
-	faults budget.Errors
-	source []byte
+	faults  budget.Errors
+	sources map[string][]byte // by the file's path
 }
 
-func (e budgetError) Error() string { return e.faults.Render(e.source) }
+func (e budgetError) Error() string {
+	var out strings.Builder
+	for _, f := range e.faults {
+		out.WriteString(budget.Errors{f}.Render(e.sources[f.File]))
+	}
+	return out.String()
+}
 
 // As lets a budget's fault count as a wrong use.
 func (e budgetError) As(target any) bool {
@@ -283,13 +309,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// resolve makes the patterns of a budget file relative to its folder.
+// resolve makes the patterns of a target relative to the folder of its budget
+// file, which is given in slashes.
 func resolve(dir string, ps []budget.Pattern) []string {
 	var out []string
 	for _, p := range ps {
 		path := filepath.FromSlash(p.Text)
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+			path = filepath.Join(filepath.FromSlash(dir), path)
 		}
 		out = append(out, path)
 	}

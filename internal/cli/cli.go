@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/peakgate/peakgate/report"
 )
@@ -30,6 +32,8 @@ the budget file; 3 no data (never a pass), or peakgate itself failed.`
 type Streams struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	// Now is the clock: waivers expire by it. Nil is the system's.
+	Now func() time.Time
 	// Terminal tells whether Stderr is a terminal: progress is drawn on it.
 	Terminal bool
 }
@@ -41,6 +45,13 @@ func Process() Streams {
 		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 	}
+}
+
+func (s Streams) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
 }
 
 // command is one subcommand.
@@ -99,6 +110,12 @@ func usage(w io.Writer) {
 }
 
 func (c command) run(args []string, s Streams) (code int) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			report.Problem(s.Stderr, fmt.Errorf("internal error: %v; please report it\n%s", fault, debug.Stack()))
+			code = ExitNoData
+		}
+	}()
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	run := c.setup(flags, s)

@@ -1,0 +1,241 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/budget"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// check is a check of the entry without a verdict.
+func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
+	c := Check{
+		Metric: e.Metric.Name, Labels: labels, Unit: e.Metric.Unit, Kind: e.Metric.Kind, Contributors: []Contributor{},
+		Limit: Limit{Severity: string(e.Severity), Why: e.Why, File: cmp.Or(e.Pos.File, filepath.ToSlash(w.Config)), Line: e.Pos.Line, Column: e.Pos.Column},
+	}
+	var text []string
+	if e.Max != nil {
+		c.Limit.Max = &e.Max.Value
+		text = append(text, "max "+e.Max.Text)
+	}
+	if e.Min != nil {
+		c.Limit.Min = &e.Min.Value
+		text = append(text, "min "+e.Min.Text)
+	}
+	if e.Growth != nil {
+		c.Limit.Growth = e.Growth.Text
+		text = append(text, "growth "+e.Growth.Text)
+	}
+	if e.Floor != nil {
+		c.Limit.Floor = &e.Floor.Value
+		text = append(text, "floor "+e.Floor.Text)
+	}
+	c.Limit.Text = strings.Join(text, ", ")
+	return c
+}
+
+// row judges one row that has a value. others tells that the base has the
+// metric at all.
+func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, others bool) Check {
+	c := w.check(e, head.Labels)
+	c.Kind, c.Head, c.Verdict = head.Kind, head.Value, Pass
+	var reasons []string
+	judge := func(limit string, broken bool, allowed measure.Value, reason string) {
+		if broken {
+			c.Failed = append(c.Failed, limit)
+			c.Excess = max(c.Excess, excess(*head.Value, allowed))
+			reasons = append(reasons, reason)
+		}
+	}
+	if e.Max != nil {
+		judge("max", head.Value.Cmp(e.Max.Value) > 0, e.Max.Value,
+			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), e.Max.Text, head.Value.Sub(e.Max.Value).Format(c.Unit)))
+	}
+	if e.Min != nil {
+		judge("min", head.Value.Cmp(e.Min.Value) < 0, e.Min.Value,
+			fmt.Sprintf("%s is under the min of %s by %s", head.Value.Format(c.Unit), e.Min.Text, e.Min.Value.Sub(*head.Value).Format(c.Unit)))
+	}
+	missing := ""
+	if base != nil && base.Value != nil {
+		c.Base = base.Value
+		if e.Growth != nil {
+			allowed := e.Growth.Allowed(*base.Value, e.Floor)
+			c.Limit.Allowed = &allowed
+			judge("growth", e.Growth.Exceeded(*base.Value, *head.Value, e.Floor), allowed,
+				fmt.Sprintf("%s, %s", movement(*base.Value, *head.Value, c.Unit), allowance(e)))
+		}
+	} else if e.Growth != nil {
+		missing = w.noBase(base, others)
+	}
+	if waived := w.waiver(&c, head); waived != "" {
+		reasons = append(reasons, waived)
+	}
+	switch {
+	case c.Verdict == Waived:
+	case len(c.Failed) > 0:
+		c.Verdict = Fail
+	case missing != "" && (w.BaseErr != nil || w.BaseMeasurement != nil && (base != nil || !others)):
+		// A base was asked for and does not tell: not measured is not passed.
+		c.Verdict = NoData
+	case missing != "":
+		c.Verdict = Warn
+	}
+	if missing != "" {
+		reasons = append(reasons, missing)
+	}
+	if c.Verdict == Fail && !slices.Contains(c.Failed, "waiver") && e.Severity == budget.SeverityWarn {
+		c.Verdict = Warn
+	}
+	if len(reasons) == 0 {
+		reasons = []string{holds(c)}
+	}
+	c.Reason = strings.Join(reasons, "; ")
+	w.attribute(&c, head, base)
+	return c
+}
+
+// waiver applies the waiver of a row, if there is one: below its own limit all
+// limits of the entry are waived; one that has expired is a failure of its own.
+// It says what it did.
+func (w Workload) waiver(c *Check, head measure.Row) string {
+	if w.Budget == nil {
+		return ""
+	}
+	v := w.Budget.WaiverFor(w.Target.Name, head.Name, head.Labels)
+	if v == nil {
+		return ""
+	}
+	c.Waiver = &Waiver{Until: string(v.Until), Reason: v.Reason, Owner: v.Owner, File: cmp.Or(v.Pos.File, c.Limit.File), Line: v.Pos.Line, Column: v.Pos.Column}
+	place := fmt.Sprintf("%s:%d", c.Waiver.File, c.Waiver.Line)
+	switch {
+	case v.Expired(w.Today):
+		c.Failed = append(c.Failed, "waiver")
+		return fmt.Sprintf("the waiver at %s expired after %s: remove it, or renew it with %s", place, v.Until, v.Owner)
+	case len(c.Failed) == 0:
+		return ""
+	case v.Holds(*head.Value):
+		c.Verdict = Waived
+		return fmt.Sprintf("waived until %s by %s (%s): %s", v.Until, v.Owner, place, v.Reason)
+	}
+	return fmt.Sprintf("beyond the waiver at %s too", place)
+}
+
+// noBase says why growth could not be judged.
+func (w Workload) noBase(base *measure.Row, others bool) string {
+	switch {
+	case w.BaseErr != nil:
+		return "growth was not judged: " + w.BaseErr.Error()
+	case w.BaseMeasurement == nil:
+		return "no base: growth was not judged; name one with base: or --base"
+	case base != nil:
+		return "growth was not judged: the base has no value: " + base.NoData
+	case others:
+		return "new row: the base has none with these labels, so growth was not judged"
+	}
+	return "growth was not judged: the base does not give this metric"
+}
+
+// attribute adds who holds the bytes: what moved, and for a broken max also who
+// holds most.
+func (w Workload) attribute(c *Check, head measure.Row, base *measure.Row) {
+	if c.Unit != measure.ByteUnit {
+		return
+	}
+	heads := w.Head.ContributorsOf(head.Name, head.Labels)
+	headTotal := total(heads)
+	if base == nil || base.Value == nil {
+		for _, h := range heads {
+			one := one(&h)
+			one.HeadBytes, one.HeadCount = h.Bytes, h.Count
+			c.Contributors = append(c.Contributors, one)
+		}
+		return
+	}
+	bases := w.BaseMeasurement.ContributorsOf(base.Name, base.Labels)
+	all := Contributors(bases, heads, total(bases), headTotal)
+	limit := 0
+	if slices.Contains(c.Failed, "max") {
+		limit = mostUnmoved
+	}
+	for _, one := range all {
+		if one.Change == Same {
+			c.Unmoved++
+			if c.Unmoved > limit {
+				continue
+			}
+		}
+		c.Contributors = append(c.Contributors, one)
+	}
+}
+
+// mostUnmoved is how many contributors that did not move a check over its max
+// lists beside those that did.
+const mostUnmoved = 20
+
+func total(cs []measure.Contributor) (sum measure.Bytes) {
+	for _, c := range cs {
+		sum += c.Bytes
+	}
+	return sum
+}
+
+// excess is how far the value lies beyond what is allowed, as a share of it; of
+// an allowance below 1 (nothing, as a rule) it is the plain distance.
+func excess(head, allowed measure.Value) float64 {
+	return math.Abs(head.Float64()-allowed.Float64()) / max(1, math.Abs(allowed.Float64()))
+}
+
+// movement tells a change in words: "grew by 1.50 GiB (+12.5 %)".
+func movement(base, head measure.Value, unit measure.Unit) string {
+	d := head.Sub(base)
+	verb, amount := "grew", d
+	if d.Float64() < 0 {
+		verb, amount = "fell", base.Sub(head)
+	}
+	if d.Float64() == 0 {
+		return "did not change"
+	}
+	return fmt.Sprintf("%s by %s%s", verb, amount.Format(unit), Percent(base, head))
+}
+
+// Percent is the change in percent with its sign, in parentheses and with a
+// space before it; empty where the base is 0 and where nothing changed.
+func Percent(base, head measure.Value) string {
+	if base.Float64() == 0 || base.Cmp(head) == 0 {
+		return ""
+	}
+	p := (head.Float64() - base.Float64()) / math.Abs(base.Float64()) * 100
+	format := " (%+.1f %%)"
+	if math.Abs(p) < 0.05 {
+		format = " (%+.2g %%)"
+	}
+	return fmt.Sprintf(format, p)
+}
+
+// holds says in words that a row is within its limits.
+func holds(c Check) string {
+	var parts []string
+	if c.Base != nil {
+		parts = append(parts, movement(*c.Base, *c.Head, c.Unit))
+	}
+	if c.Limit.Max != nil {
+		parts = append(parts, "max holds")
+	}
+	if c.Limit.Min != nil {
+		parts = append(parts, "min holds")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// allowance tells a growth limit in words: "allowed is 2% and 16.00 MiB".
+func allowance(e *budget.Entry) string {
+	if e.Floor == nil {
+		return "allowed is " + e.Growth.Text
+	}
+	return "allowed is " + e.Growth.Text + " or " + e.Floor.Text
+}
