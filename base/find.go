@@ -99,7 +99,7 @@ func (r *Repository) fromPull(e *event, branch string) (Commit, error) {
 	}
 	tip := Commit{SHA: e.pull(false).SHA, Ref: branch}
 	if tip.SHA == "" {
-		if tip.SHA, err = r.resolve("refs/remotes/origin/" + branch); err != nil {
+		if tip.SHA, err = r.tip("refs/remotes/origin/" + branch); err != nil {
 			return Commit{}, err
 		}
 		if tip.SHA == "" {
@@ -155,7 +155,7 @@ func (r *Repository) defaultBranch(known string) (Commit, error) {
 		candidates = append([]string{"refs/remotes/origin/" + known}, defaults...)
 	}
 	for _, name := range candidates {
-		sha, err := r.resolve(name)
+		sha, err := r.tip(name)
 		if err != nil {
 			return Commit{}, err
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/capture"
 )
 
 // forked makes main with three commits and feature with two, from main's second.
@@ -425,5 +427,49 @@ func TestOpenErrors(t *testing.T) {
 	r.sh(strings.TrimSuffix(command, "`"))
 	if _, err = open(g, "peakgate.yml", r.getenv); err != nil {
 		t.Errorf("after the advised command: %v", err)
+	}
+}
+
+// A ref that leads nowhere is not passed over for the next candidate.
+func TestDamagedRefs(t *testing.T) {
+	t.Parallel()
+	r, fork, _, _ := forked(t)
+	r.write(".git/refs/remotes/origin/main", strings.Repeat("1a", 20)+"\n")
+	r.wantError("refs/remotes/origin/main names 1a1a1a1a1a1a, which is no commit of this repository")
+	r.write(".git/refs/remotes/origin/main", "junk\n")
+	r.wantError("ignoring broken ref refs/remotes/origin/main")
+	if err := os.Remove(filepath.Join(r.dir, ".git/refs/remotes/origin/main")); err != nil {
+		t.Fatal(err)
+	}
+	r.want(fork, "the merge base of HEAD and main")
+	r.write(".git/refs/heads/feature", strings.Repeat("1a", 20)+"\n")
+	_, err := Open(filepath.Join(r.dir, "peakgate.yml"), r.getenv)
+	wantLine(t, err, "HEAD names 1a1a1a1a1a1a, which is no commit")
+}
+
+// Finding a base and reading a capture from it, in a repository of 60,000 files.
+func BenchmarkLoad(b *testing.B) {
+	r := newRepo(b)
+	r.fastImport(manyFiles(60_000))
+	r.git("reset", "-q", "main")
+	r.git("commit", "-q", "--allow-empty", "-m", "2")
+	b.ReportAllocs()
+	for b.Loop() {
+		repository, err := Open(filepath.Join(r.dir, "peakgate.yml"), r.getenv)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c, err := repository.Base("")
+		if err != nil {
+			b.Fatal(err)
+		}
+		tree, err := repository.At(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		l, err := tree.Load("train", []string{"c/*.json"}, capture.Options{})
+		if err != nil || l.Kind != "captures" {
+			b.Fatal(l, err)
+		}
 	}
 }

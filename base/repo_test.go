@@ -21,7 +21,7 @@ type repo struct {
 	env map[string]string // what the code under test and git see
 }
 
-// zero is the time of the first commit; each one is a minute later.
+// zero is the time of an imported commit, in seconds.
 const zero = 1_700_000_000
 
 func newRepo(t testing.TB) *repo {

@@ -82,7 +82,7 @@ func open(g *git, file string, getenv func(string) string) (*Repository, error) 
 		return nil, err
 	}
 	r.head.Ref = strings.TrimPrefix(ref, "refs/heads/")
-	if r.head.SHA, err = r.resolve("HEAD"); err != nil {
+	if r.head.SHA, err = r.tip("HEAD"); err != nil {
 		return nil, err
 	}
 	r.head.How = "HEAD"
@@ -136,6 +136,24 @@ func (r *Repository) resolve(revision string) (string, error) {
 		return "", nil
 	}
 	return sha, nil
+}
+
+// tip gives the commit of a full ref, empty if there is no such ref. A ref that is
+// there and leads nowhere is an error: another base must not take its place.
+func (r *Repository) tip(ref string) (string, error) {
+	id, err := r.git.output("rev-parse", "--verify", "--quiet", "--end-of-options", ref)
+	var e *gitError
+	if errors.As(err, &e) && e.code == 1 && e.stderr == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	sha, err := r.resolve(ref)
+	if err == nil && sha == "" {
+		err = fmt.Errorf("base: %s names %.12s, which is no commit of this repository: it is damaged; see `git fsck`", printable(ref), id)
+	}
+	return sha, err
 }
 
 // isSHA tells whether s is a full object name, SHA-1 or SHA-256.

@@ -55,14 +55,14 @@ func TestMalformedRuns(t *testing.T) {
 		`{}`:                           `schema "", want "peakgate.base/1" or "peakgate.measurement/1"`,
 		`{"schema":"peakgate.base/2"}`: `schema "peakgate.base/2", want`,
 		`{"schema":"peakgate.base/1"}`: "no runs: nothing was measured",
-		`{"schema":"peakgate.base/1","target":"t","runs":{}}`:                                               "x.json: offset 49: base: ",
-		`{"schema":"peakgate.base/1","target":"t","runs":[null]}`:                                           `runs[0]: schema "", want`,
-		`{"schema":"peakgate.base/1","target":"t","runs":[` + one + `,{}]}`:                                 `x.json: runs[1]: schema "", want`,
-		`{"schema":"peakgate.base/1","target":"u","runs":[` + one + `]}`:                                    `runs[0]: a measurement of "t", want one of "u"`,
+		`{"schema":"peakgate.base/1","target":"t","runs":{}}`:                                                           "x.json: offset 49: base: ",
+		`{"schema":"peakgate.base/1","target":"t","runs":[null]}`:                                                       `runs[0]: schema "", want`,
+		`{"schema":"peakgate.base/1","target":"t","runs":[` + one + `,{}]}`:                                             `x.json: runs[1]: schema "", want`,
+		`{"schema":"peakgate.base/1","target":"u","runs":[` + one + `]}`:                                                `runs[0]: a measurement of "t", want one of "u"`,
 		`{"schema":"peakgate.base/1","target":"t","runs":[` + strings.Replace(one, `"value":1`, `"value":-1`, 1) + `]}`: "x.json: runs[0]: ",
-		`{"schema":"peakgate.base/1","target":"t","runs":[` + strings.Repeat(one+",", maxRuns) + one + `]}`: "more than 1000 runs",
-		`{"schema":"peakgate.base/1","target":"t","runs":[` + one + `]} x`:                                  "x.json: line 1",
-		`{"schema":"peakgate.base/1","target":"t","runs":[` + strings.Repeat("[", 100_000):                  "x.json: ",
+		`{"schema":"peakgate.base/1","target":"t","runs":[` + strings.Repeat(one+",", maxRuns) + one + `]}`:             "more than 1000 runs",
+		`{"schema":"peakgate.base/1","target":"t","runs":[` + one + `]} x`:                                              "x.json: line 1",
+		`{"schema":"peakgate.base/1","target":"t","runs":[` + strings.Repeat("[", 100_000):                              "x.json: ",
 	} {
 		b, err := DecodeRuns(strings.NewReader(text), "x.json")
 		if b != nil {

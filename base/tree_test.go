@@ -449,17 +449,7 @@ func TestLargeTree(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	const files = 60_000
-	var in strings.Builder
-	blob := func(name, text string) {
-		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
-	}
-	fmt.Fprintf(&in, "commit refs/heads/main\ncommitter A <a@example.org> %d +0000\ndata 1\n1\n", zero)
-	for i := range files {
-		blob(fmt.Sprintf("big/%02d/%d.txt", i%50, i), "x")
-	}
-	blob("c/a.json", measured("", 5))
-	blob("peakgate.yml", "")
-	r.fastImport(in.String())
+	r.fastImport(manyFiles(files))
 	r.git("reset", "-q", "main")
 	base := r.sha("main")
 	r.load("peakgate.yml", base, "c/*.json").want(t, "captures", "5", "c/a.json@"+base[:12])
@@ -472,6 +462,21 @@ func TestLargeTree(t *testing.T) {
 	if err := tree.check(found, 10); err == nil || !strings.Contains(err.Error(), "more than 10 bytes to read") {
 		t.Errorf("no bound on the sum of sizes: %v", err)
 	}
+}
+
+// manyFiles is a commit of a budget, a capture and many other files.
+func manyFiles(files int) string {
+	var in strings.Builder
+	blob := func(name, text string) {
+		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
+	}
+	fmt.Fprintf(&in, "commit refs/heads/main\ncommitter A <a@example.org> %d +0000\ndata 1\n1\n", zero)
+	for i := range files {
+		blob(fmt.Sprintf("big/%02d/%d.txt", i%50, i), "x")
+	}
+	blob("c/a.json", measured("", 5))
+	blob("peakgate.yml", "")
+	return in.String()
 }
 
 func (r *repo) fastImport(stream string) {
