@@ -47,7 +47,7 @@
 //
 // # What is promised
 //
-// The user's git (2.30 or newer) is run without a shell. It gets no prompt, no
+// The user's git (tried with 2.39) is run without a shell. It gets no prompt, no
 // network, no hooks, no file system monitor, no external diff, no textconv, no
 // replaced objects, and no filters but Git LFS's own in Worktree; names that the
 // user or an event gives never become options. Every list and file read from it
