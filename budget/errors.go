@@ -17,8 +17,19 @@ type Error struct {
 	Path    string // the keys that lead to the place; empty for the file itself
 	Message string // what was found, and what is wanted
 	Hint    string // what to do; may be empty
-	Rule    string // a name that docs/budget.md explains
+	Rule    string // a name that docs/budget.md or docs/budget-lint.md explains
+	Level   Level
 }
+
+// Level is how bad it is. The empty one is an error: what Parse finds always is.
+type Level string
+
+// The levels. Only errors keep a budget from being used.
+const (
+	LevelError   Level = ""
+	LevelWarning Level = "warning"
+	LevelAdvice  Level = "advice"
+)
 
 // Error gives the fault in one line that editors understand:
 //
@@ -26,6 +37,9 @@ type Error struct {
 func (e *Error) Error() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s:%d:%d: ", printable(e.File), e.Line, e.Column)
+	if e.Level != LevelError {
+		out.WriteString(string(e.Level) + ": ")
+	}
 	if e.Path != "" {
 		out.WriteString(e.Path + ": ")
 	}
