@@ -3,7 +3,6 @@ package budget
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path"
 	"strings"
 
@@ -162,7 +161,7 @@ func (p *parser) readTarget(v pair) *targetPair {
 		case "warmup":
 			t.Warmup = p.readWarmup(member)
 		case "confirm":
-			t.Confirm = p.readNumber(member, 1, maxConfirm)
+			t.Confirm = p.readNumber(member)
 		case "budgets":
 			t.budgets = member // needs the selectors and the defaults, which may come after it
 		default:
@@ -172,9 +171,6 @@ func (p *parser) readTarget(v pair) *targetPair {
 	t.missing = !p.excused["budgets"]
 	return t
 }
-
-// maxConfirm is the most runs of a workload that one verdict may cost.
-const maxConfirm = 20
 
 // lookupMetric finds a metric that may be judged.
 func (p *parser) lookupMetric(name string, at Position, path string) (measure.Metric, bool) {
@@ -230,7 +226,7 @@ func (p *parser) readEntry(v pair, parent string, outer Selector) *Entry {
 		case "up_to":
 			e.UpTo = p.readLimit(member, floorUnit(metric.Unit), false)
 		case "horizon":
-			e.Horizon = p.readNumber(member, 1, math.MaxInt64)
+			e.Horizon = p.readNumber(member)
 		case "severity":
 			e.Severity, e.SeverityPos = p.readSeverity(member), member.place()
 		case "select":

@@ -102,7 +102,7 @@ func (p *parser) readWarmup(v pair) *Warmup {
 		had[member.name] = member
 		switch member.name {
 		case "steps":
-			w.Steps = p.readNumber(member, 0, math.MaxInt64)
+			w.Steps = p.readNumber(member)
 		case "time":
 			w.Time = p.readLimit(member, measure.Seconds, false)
 		default:
@@ -132,7 +132,7 @@ func (p *parser) readExpect(v pair) []Expect {
 		return nil
 	}
 	p.object(v, inExpect, func(member pair) {
-		if n := p.readNumber(member, 1, 1_000_000); n != nil {
+		if n := p.readNumber(member); n != nil {
 			out = append(out, Expect{expectLabels[member.name], n.Value, n.Pos})
 		}
 	})
@@ -151,8 +151,16 @@ func (p *parser) readConditions(v pair) []Condition {
 	return out
 }
 
-// readNumber reads a whole number from least to most.
-func (p *parser) readNumber(v pair, least, most int64) *Number {
+// numberRange gives the least and the largest of the whole numbers by their keys.
+var numberRange = map[string][2]int64{
+	"ranks": {1, 1_000_000}, "hosts": {1, 1_000_000}, "devices": {1, 1_000_000},
+	"steps": {0, math.MaxInt64}, "horizon": {1, math.MaxInt64},
+	"confirm": {1, 20}, // each costs a run of the workload
+}
+
+// readNumber reads a whole number in the range of its key.
+func (p *parser) readNumber(v pair) *Number {
+	least, most := numberRange[v.name][0], numberRange[v.name][1]
 	text, ok := p.scalar(v, string(typeNumber))
 	if !ok {
 		return nil
