@@ -77,7 +77,7 @@ func parseValue(text string, unit measure.Unit, lower bool) (measure.Value, *Err
 }
 
 func parseBytes(number string, unit measure.Unit, lower bool) (measure.Value, *Error) {
-	if len(number) > 64 {
+	if len(number) > 64 || strayUnderscore(number) {
 		return measure.Value{}, &Error{Rule: "number", Message: "want " + wanted(unit) + ", got " + quote(number)}
 	}
 	b, err := measure.ParseBytes(number)
@@ -144,6 +144,9 @@ func checkRange(text string, v measure.Value, unit measure.Unit) *Error {
 // digits. Exponents, hex, octal and the words of YAML for NaN and infinity are
 // refused: a limit is read by people.
 func decimal(s string) (*big.Rat, bool) {
+	if strayUnderscore(s) {
+		return nil, false
+	}
 	s = strings.ReplaceAll(s, "_", "")
 	digits := strings.TrimLeft(s, "+-")
 	if len(s)-len(digits) > 1 || len(digits) > 40 || strings.Count(digits, ".") > 1 || strings.Trim(digits, "0123456789.") != "" || strings.Trim(digits, ".") == "" {
@@ -153,6 +156,17 @@ func decimal(s string) (*big.Rat, bool) {
 		return nil, false // 010 is 8 to some readers of YAML
 	}
 	return new(big.Rat).SetString(s)
+}
+
+// strayUnderscore tells whether a _ is anywhere but between two digits.
+func strayUnderscore(s string) bool {
+	digit := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
+	for i := range len(s) {
+		if s[i] == '_' && (!digit(i-1) || !digit(i+1)) {
+			return true
+		}
+	}
+	return false
 }
 
 func toValue(r *big.Rat) measure.Value {

@@ -109,7 +109,7 @@ func oneOrMore(item map[string]any) map[string]any {
 }
 
 const (
-	numberPattern = `[+-]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)`
+	numberPattern = `[+-]?(\d(_?\d)*(\.(\d(_?\d)*)?)?|\.\d(_?\d)*)`
 	blank         = `\s*`
 )
 
@@ -206,7 +206,7 @@ func budgetsSchema() map[string]any {
 func entrySchema(unit measure.Unit, better bool) map[string]any {
 	limit := ref(unitName(unit))
 	values := map[string]any{"max": limit, "min": limit, "floor": ref(unitName(floorUnit(unit))), "up_to": ref(unitName(floorUnit(unit))),
-		"growth": matching(`^\s*\+?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)\s*%\s*$`)}
+		"growth": matching(`^` + blank + strings.Replace(numberPattern, "[+-]", "[+]", 1) + blank + `%` + blank + `$`)}
 	object := objectSchema(inEntry, values)
 	properties := object["properties"].(map[string]any)
 	limits := []any{requires("max"), requires("min")}

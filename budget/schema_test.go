@@ -122,6 +122,7 @@ var beyondSchema = map[string]string{
 	"bytes very long":         "a product",
 	"bytes block":             "the form is lost",
 	"growth that cannot fail": "a text",
+	"count underscores":       "the form is lost",
 	"count octal":             "the form is lost",
 	"count hex":               "the form is lost",
 	"run an empty program":    "one element of several",
@@ -159,4 +160,23 @@ func TestSchemaRefusesBadFiles(t *testing.T) {
 	if refused < 60 {
 		t.Errorf("only %d bad files were refused", refused)
 	}
+}
+
+// FuzzSchema: the schema takes every file that Load takes.
+func FuzzSchema(f *testing.F) {
+	s := compileSchema(f)
+	for _, text := range []string{small, broad, changeBase} {
+		f.Add([]byte(text))
+	}
+	for _, text := range variants(f) {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := Load("peakgate.yml", alone(string(data))); err != nil {
+			return
+		}
+		if err := s.Validate(asJSON(t, string(data))); err != nil {
+			t.Errorf("%v in\n%s", err, data)
+		}
+	})
 }
