@@ -31,11 +31,23 @@ func TestREADME(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("README.md has %d blocks with `$ go run .`, want the failing and the passing run", len(blocks))
 	}
+	// A copy without git: what a commit changed in the budget is no part of it.
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "fixtures"), os.DirFS("fixtures")); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile("peakgate.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "peakgate.yml"), config, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for i, b := range blocks {
 		args := strings.Fields(string(b[1]))[3:]
 		var out, errors bytes.Buffer
 		cmd := exec.Command(binary, args...)
-		cmd.Stdout, cmd.Stderr = &out, &errors
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errors
 		_ = cmd.Run()
 		if want := 1 - i; cmd.ProcessState.ExitCode() != want {
 			t.Errorf("%s: exit code %d, want %d; %s", b[1], cmd.ProcessState.ExitCode(), want, errors.String())

@@ -79,6 +79,12 @@ func (t *Tree) Budget() (data []byte, path string, err error) {
 	return data, t.budget, err
 }
 
+// Read gives any file of the base by its path from the repository's top, for what
+// the budget there includes; a file that is not there is an error.
+func (t *Tree) Read(path string) ([]byte, error) {
+	return t.blob(path, maxBudget)
+}
+
 // Changed counts the tracked files that differ between the base and HEAD, and
 // names the first few. The budget, .peakgate and what the patterns of captures
 // match do not count.

@@ -18,15 +18,18 @@ type Workload struct {
 	// Head is nil where nothing could be measured; HeadErr then says why.
 	Head    *measure.Measurement
 	HeadErr error
-	// BaseMeasurement is nil where there is no base; BaseErr says why a base
-	// that was asked for could not be read.
-	BaseMeasurement *measure.Measurement
-	BaseErr         error
-	Base            Base
+	// Runs are the measurements of the base, the newest last; a base may have
+	// been measured several times. There is none where there is no base: BaseErr
+	// says why one that was asked for could not be read.
+	Runs    []*measure.Measurement
+	BaseErr error
+	Base    Base
 	// Budget is the file that the target is from, for its waivers; it may be nil.
 	// Today decides which of them have expired.
 	Budget *budget.File
 	Today  budget.Date
+	// Notices have a say in the verdict beside the budgets.
+	Notices []Notice
 }
 
 // Judge holds the target's budgets against its measurement and base: one check
@@ -35,7 +38,7 @@ func Judge(w Workload) TargetResult {
 	t := TargetResult{
 		Name: w.Target.Name, Base: w.Base, Inputs: []measure.Input{}, BaseInputs: []measure.Input{},
 		Environment: Environments{Base: map[string]string{}, Head: map[string]string{}},
-		Checks:      []Check{}, Findings: []measure.Finding{}, Warnings: []string{},
+		Notices:     append([]Notice{}, w.Notices...), Checks: []Check{}, Findings: []measure.Finding{}, Warnings: []string{},
 	}
 	if w.Base.Kind == "" {
 		t.Base.Kind = "none"
@@ -44,7 +47,7 @@ func Judge(w Workload) TargetResult {
 		t.Inputs, t.Environment.Head, t.Findings = m.Inputs, m.Environment, m.Findings
 		t.Warnings = append(t.Warnings, m.Warnings...)
 	}
-	if m := w.BaseMeasurement; m != nil {
+	if m := w.newest(); m != nil {
 		t.BaseInputs, t.Environment.Base = m.Inputs, m.Environment
 		for _, warning := range m.Warnings {
 			t.Warnings = append(t.Warnings, "base: "+warning)
@@ -53,24 +56,39 @@ func Judge(w Workload) TargetResult {
 	if w.BaseErr != nil {
 		t.Warnings = append(t.Warnings, "no base: "+w.BaseErr.Error())
 	}
-	t.Likeness = compareFacts(w.BaseMeasurement, w.Head)
+	t.Likeness = compareFacts(w.newest(), w.Head)
 	w.comparable()
-	pairs := pairPrograms(w.BaseMeasurement, w.Head)
+	var runs []baseRun
+	for _, m := range w.Runs {
+		runs = append(runs, baseRun{m: m, pairs: pairPrograms(m, w.Head)})
+	}
 	for _, e := range w.Target.Budgets {
-		t.Checks = append(t.Checks, w.entry(e, pairs)...)
+		t.Checks = append(t.Checks, w.entry(e, runs)...)
 		t.Checks = append(t.Checks, w.members(e)...)
 	}
 	slices.SortStableFunc(t.Checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
 	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Verdict })
+	t.Verdict = noticed(t.Verdict, t.Notices)
 	return t
 }
 
-// Whole makes the result of a run from its targets. Nothing judged is no_data.
-func Whole(targets []TargetResult) *Result {
-	r := &Result{Schema: Schema, Targets: targets, Changes: []string{}, Warnings: []string{}}
-	r.Verdict = worst(targets, func(t TargetResult) Verdict { return t.Verdict })
+// noticed is the verdict with what notices have to say.
+func noticed(v Verdict, notices []Notice) Verdict {
+	for _, n := range notices {
+		if w := n.Verdict.whole(); w.rank() < v.rank() {
+			v = w
+		}
+	}
+	return v
+}
+
+// Whole makes the result of a run from its targets and what changed in the
+// budget. Nothing judged is no_data.
+func Whole(targets []TargetResult, changes []Notice) *Result {
+	r := &Result{Schema: Schema, Targets: targets, Changes: append([]Notice{}, changes...), Warnings: []string{}}
+	r.Verdict = noticed(worst(targets, func(t TargetResult) Verdict { return t.Verdict }), changes)
 	for i, t := range targets {
 		switch {
 		case i == 0:
@@ -110,8 +128,10 @@ func (w *Workload) comparable() {
 	if err := mismatch(w.Head); err != nil {
 		w.Head, w.HeadErr = nil, err
 	}
-	if err := mismatch(w.BaseMeasurement); err != nil {
-		w.BaseMeasurement, w.BaseErr = nil, err
+	for _, m := range w.Runs {
+		if err := mismatch(m); err != nil {
+			w.Runs, w.BaseErr = nil, err
+		}
 	}
 }
 
@@ -130,8 +150,68 @@ func (w Workload) members(e *budget.Entry) []Check {
 	return checks
 }
 
+// newest is the last run of the base; nil where there is none.
+func (w Workload) newest() *measure.Measurement {
+	if len(w.Runs) == 0 {
+		return nil
+	}
+	return w.Runs[len(w.Runs)-1]
+}
+
+// baseRun is one run of the base, with what one entry matches in it.
+type baseRun struct {
+	m     *measure.Measurement
+	pairs programPairs
+	rows  []measure.Row
+	used  []bool
+}
+
+// partner takes the row that is the head row's other side; nil if there is none.
+func (b *baseRun) partner(head measure.Row) *measure.Row {
+	for i := range b.rows {
+		if !b.used[i] && b.pairs.same(b.rows[i].Labels, head.Labels) {
+			b.used[i] = true
+			return &b.rows[i]
+		}
+	}
+	return nil
+}
+
+// baseRow is what a head row is compared with: of all runs of the base the value
+// that is the furthest towards a regression, so that nothing which the base has
+// shown is one.
+type baseRow struct {
+	row    *measure.Row // nil where no run has a partner
+	m      *measure.Measurement
+	others bool // some run has rows of the metric
+	values []measure.Value
+}
+
+func findBase(runs []baseRun, head measure.Row, higherIsBetter bool) baseRow {
+	var b baseRow
+	for i := range runs {
+		run := &runs[i]
+		b.others = b.others || len(run.rows) > 0
+		row := run.partner(head)
+		if row == nil {
+			continue
+		}
+		if row.Value != nil {
+			b.values = append(b.values, *row.Value)
+		}
+		further := b.row == nil || b.row.Value == nil
+		if !further && row.Value != nil {
+			further = row.Value.Cmp(*b.row.Value) >= 0 != higherIsBetter
+		}
+		if further {
+			b.row, b.m = row, run.m
+		}
+	}
+	return b
+}
+
 // entry judges one budget entry on every row that its selectors match.
-func (w Workload) entry(e *budget.Entry, pairs programPairs) []Check {
+func (w Workload) entry(e *budget.Entry, runs []baseRun) []Check {
 	nothing := func(labels measure.Labels, reason string) Check {
 		c := w.check(e, labels)
 		c.Verdict, c.Reason = NoData, reason
@@ -144,32 +224,25 @@ func (w Workload) entry(e *budget.Entry, pairs programPairs) []Check {
 	if len(heads) == 0 {
 		return []Check{nothing(measure.Labels{}, absence(w.Head, e))}
 	}
-	var bases []measure.Row
-	if w.BaseMeasurement != nil {
-		bases = matching(w.BaseMeasurement, e)
+	for i := range runs {
+		runs[i].rows = matching(runs[i].m, e)
+		runs[i].used = make([]bool, len(runs[i].rows))
 	}
 	var checks []Check
-	used := make([]bool, len(bases))
 	for _, row := range heads {
-		partner := -1
-		for i, b := range bases {
-			if !used[i] && pairs.same(b.Labels, row.Labels) {
-				partner, used[i] = i, true
-				break
-			}
-		}
+		base := findBase(runs, row, e.Metric.HigherIsBetter)
 		if row.Value == nil {
 			checks = append(checks, nothing(row.Labels, row.NoData))
 			continue
 		}
-		var base *measure.Row
-		if partner >= 0 {
-			base = &bases[partner]
-		}
-		checks = append(checks, w.row(e, row, base, len(bases) > 0))
+		checks = append(checks, w.row(e, row, base))
 	}
-	for i, b := range bases {
-		if !used[i] && b.Value != nil {
+	if len(runs) == 0 {
+		return checks
+	}
+	newest := runs[len(runs)-1]
+	for i, b := range newest.rows {
+		if !newest.used[i] && b.Value != nil {
 			c := nothing(b.Labels, "the base has this row and the head has not: the program, device or file that it belongs to is gone")
 			c.Base = b.Value
 			checks = append(checks, c)

@@ -30,6 +30,13 @@ func measurement(rows ...measure.Row) *measure.Measurement {
 	return m
 }
 
+func runs(m *measure.Measurement) []*measure.Measurement {
+	if m == nil {
+		return nil
+	}
+	return []*measure.Measurement{m}
+}
+
 func peak(n int64, labels measure.Labels) measure.Row {
 	return measure.NewRow("live.peak_bytes", labels, measure.Int(n))
 }
@@ -69,7 +76,7 @@ func TestVerdicts(t *testing.T) {
 		{"a rising ratio", "pool.hit_ratio: { growth: 1% }", measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.9))), measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.5))), nil, "pass: grew by 0.400"},
 		{"from nothing to something", "live.peak_bytes: { growth: 50% }", measurement(peak(1, dev0)), measurement(peak(0, dev0)), nil, "fail: grew by 1 B, allowed is 50%"},
 	} {
-		r := Judge(Workload{Target: target(t, c.entry), Config: "peakgate.yml", Head: c.head, BaseMeasurement: c.base, BaseErr: c.baseErr})
+		r := Judge(Workload{Target: target(t, c.entry), Config: "peakgate.yml", Head: c.head, Runs: runs(c.base), BaseErr: c.baseErr})
 		wants := strings.Split(c.want, "|")
 		if len(r.Checks) != len(wants) {
 			t.Errorf("%s: %d checks: %+v", c.name, len(r.Checks), r.Checks)
@@ -97,7 +104,7 @@ func TestNothingMeasuredIsNoData(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if got := Whole(nil).Verdict; got != NoData {
+	if got := Whole(nil, nil).Verdict; got != NoData {
 		t.Errorf("no target at all is %s", got)
 	}
 }
@@ -114,7 +121,7 @@ func TestVerdictsCombine(t *testing.T) {
 		for _, v := range c.verdicts {
 			targets = append(targets, TargetResult{Verdict: v})
 		}
-		if got := Whole(targets).Verdict; got != c.want {
+		if got := Whole(targets, nil).Verdict; got != c.want {
 			t.Errorf("%v = %s, want %s", c.verdicts, got, c.want)
 		}
 	}
@@ -134,7 +141,7 @@ func TestProgramsPairByShape(t *testing.T) {
 	}
 	base := measure.Merge("", []*measure.Measurement{program("3", "f32[8]", 100), program("9", "f32[16]", 200)})
 	head := measure.Merge("", []*measure.Measurement{program("4", "f32[16]", 200), program("12", "f32[8]", 101)})
-	r := Judge(Workload{Target: target(t, "plan.need_bytes: { growth: 0% }"), Head: head, BaseMeasurement: base})
+	r := Judge(Workload{Target: target(t, "plan.need_bytes: { growth: 0% }"), Head: head, Runs: runs(base)})
 	var got []string
 	for _, c := range r.Checks {
 		base, _ := c.Base.Int64()
@@ -145,5 +152,49 @@ func TestProgramsPairByShape(t *testing.T) {
 	}
 	if r.Likeness.Verdict != "identical" {
 		t.Errorf("likeness %+v", r.Likeness)
+	}
+}
+
+// Nothing that a run of the base has shown is a regression.
+func TestBaseOfSeveralRuns(t *testing.T) {
+	labels := measure.Labels{"device": "0"}
+	base := []*measure.Measurement{measurement(peak(1000, labels)), measurement(peak(1200, labels)), measurement(peak(900, labels))}
+	for _, c := range []struct {
+		head int64
+		want Verdict
+	}{{900, Pass}, {1100, Pass}, {1200, Pass}, {1201, Fail}} {
+		r := Judge(Workload{Target: target(t, "live.peak_bytes: { growth: 0% }"), Head: measurement(peak(c.head, labels)), Runs: base})
+		check := r.Checks[0]
+		if check.Verdict != c.want || len(r.Checks) != 1 {
+			t.Errorf("%d is %s: %s", c.head, check.Verdict, check.Reason)
+		}
+		if s := check.BaseSpread; s == nil || s.Runs != 3 || s.Min != measure.Int(900) || s.Max != measure.Int(1200) || *check.Base != measure.Int(1200) {
+			t.Errorf("spread %+v, base %v", s, check.Base)
+		}
+	}
+	// Where higher is better, the lowest that was shown counts.
+	ratio := func(f float64) *measure.Measurement {
+		return measurement(measure.NewRow("pool.hit_ratio", labels, measure.Float(f)))
+	}
+	r := Judge(Workload{Target: target(t, "pool.hit_ratio: { growth: 0% }"), Head: ratio(0.8), Runs: []*measure.Measurement{ratio(0.9), ratio(0.8), ratio(0.95)}})
+	if r.Verdict != Pass {
+		t.Errorf("a ratio that the base has shown is %s: %s", r.Verdict, r.Checks[0].Reason)
+	}
+}
+
+// A notice has its say in the verdict, and never makes it better.
+func TestNotices(t *testing.T) {
+	labels := measure.Labels{"device": "0"}
+	for _, c := range []struct {
+		notice, want Verdict
+		head         int64
+	}{{Warn, Warn, 1}, {Fail, Fail, 1}, {Pass, Pass, 1}, {Warn, Fail, 2000}, {Pass, Fail, 2000}} {
+		r := Judge(Workload{Target: target(t, "live.peak_bytes: 1 kB"), Head: measurement(peak(c.head, labels)), Notices: []Notice{{Verdict: c.notice}}})
+		if r.Verdict != c.want {
+			t.Errorf("notice %s on %d: %s, want %s", c.notice, c.head, r.Verdict, c.want)
+		}
+		if w := Whole([]TargetResult{{Verdict: r.Verdict}}, []Notice{{Verdict: c.notice}}).Verdict; w != c.want {
+			t.Errorf("whole: notice %s: %s, want %s", c.notice, w, c.want)
+		}
 	}
 }

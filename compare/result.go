@@ -49,7 +49,7 @@ type Result struct {
 	Head     Revision       `json:"head"`
 	Base     Base           `json:"base"`
 	Targets  []TargetResult `json:"targets"`
-	Changes  []string       `json:"budget_changes"`
+	Changes  []Notice       `json:"budget_changes"`
 	Warnings []string       `json:"warnings"`
 }
 
@@ -71,6 +71,26 @@ type Base struct {
 	Kind   string `json:"kind"` // "captures", "measurement", "none" or "mixed"
 	Ref    string `json:"ref"`
 	Commit string `json:"commit,omitempty"`
+	How    string `json:"how,omitempty"` // in words; without a base, why there is none
+}
+
+// Spread is what several runs of the base have shown of one row.
+type Spread struct {
+	Runs int           `json:"runs"`
+	Min  measure.Value `json:"min"`
+	Max  measure.Value `json:"max"`
+}
+
+// Notice is something about a run or a target beside its numbers that has a say
+// in the verdict: a loosened budget, captures that were not made again.
+type Notice struct {
+	Verdict Verdict       `json:"verdict"`
+	Effect  string        `json:"effect"` // "loosens", "reshapes", "tightens" or "stale"
+	Text    string        `json:"text"`
+	Bytes   measure.Bytes `json:"bytes,omitempty"` // how much more a limit allows
+	File    string        `json:"file,omitempty"`
+	Line    int           `json:"line,omitempty"`
+	Column  int           `json:"column,omitempty"`
 }
 
 // TargetResult is the judgement of one workload.
@@ -82,6 +102,7 @@ type TargetResult struct {
 	Base        Base              `json:"base"`
 	Environment Environments      `json:"environment"`
 	Likeness    Likeness          `json:"likeness"`
+	Notices     []Notice          `json:"notices"`
 	Checks      []Check           `json:"checks"`
 	Findings    []measure.Finding `json:"findings"`
 	Warnings    []string          `json:"warnings"`
@@ -111,8 +132,11 @@ type Check struct {
 	Verdict Verdict        `json:"verdict"`
 	Head    *measure.Value `json:"head"` // null where nothing was measured
 	Base    *measure.Value `json:"base,omitempty"`
-	Limit   Limit          `json:"limit"`
-	Reason  string         `json:"reason"`
+	// BaseSpread is there where the base was measured several times: Base is then
+	// the value that is the furthest towards a regression.
+	BaseSpread *Spread `json:"base_spread,omitempty"`
+	Limit      Limit   `json:"limit"`
+	Reason     string  `json:"reason"`
 	// Failed lists the limits that do not hold: "max", "min", "growth", and
 	// "waiver" where one has expired.
 	Failed []string `json:"failed,omitempty"`

@@ -39,9 +39,8 @@ func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
 	return c
 }
 
-// row judges one row that has a value. others tells that the base has the
-// metric at all.
-func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, others bool) Check {
+// row judges one row that has a value.
+func (w Workload) row(e *budget.Entry, head measure.Row, base baseRow) Check {
 	c := w.check(e, head.Labels)
 	c.Kind, c.Head, c.Verdict = head.Kind, head.Value, Pass
 	var reasons []string
@@ -61,16 +60,19 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, othe
 			fmt.Sprintf("%s is under the min of %s by %s", head.Value.Format(c.Unit), e.Min.Text, e.Min.Value.Sub(*head.Value).Format(c.Unit)))
 	}
 	missing := ""
-	if base != nil && base.Value != nil {
-		c.Base = base.Value
+	if base.row != nil && base.row.Value != nil {
+		c.Base = base.row.Value
+		if len(base.values) > 1 {
+			c.BaseSpread = &Spread{Runs: len(base.values), Min: slices.MinFunc(base.values, measure.Value.Cmp), Max: slices.MaxFunc(base.values, measure.Value.Cmp)}
+		}
 		if e.Growth != nil {
-			allowed := e.Growth.Allowed(*base.Value, e.Floor)
+			allowed := e.Growth.Allowed(*c.Base, e.Floor)
 			c.Limit.Allowed = &allowed
-			judge("growth", e.Growth.Exceeded(*base.Value, *head.Value, e.Floor), allowed,
-				fmt.Sprintf("%s, %s", movement(*base.Value, *head.Value, c.Unit), allowance(e)))
+			judge("growth", e.Growth.Exceeded(*c.Base, *head.Value, e.Floor), allowed,
+				fmt.Sprintf("%s, %s", movement(*c.Base, *head.Value, c.Unit), allowance(e)))
 		}
 	} else if e.Growth != nil {
-		missing = w.noBase(base, others)
+		missing = w.noBase(base)
 	}
 	if waived := w.waiver(&c, head); waived != "" {
 		reasons = append(reasons, waived)
@@ -79,7 +81,7 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base *measure.Row, othe
 	case c.Verdict == Waived:
 	case len(c.Failed) > 0:
 		c.Verdict = Fail
-	case missing != "" && (w.BaseErr != nil || w.BaseMeasurement != nil && (base != nil || !others)):
+	case missing != "" && (w.BaseErr != nil || len(w.Runs) > 0 && (base.row != nil || !base.others)):
 		// A base was asked for and does not tell: not measured is not passed.
 		c.Verdict = NoData
 	case missing != "":
@@ -126,15 +128,17 @@ func (w Workload) waiver(c *Check, head measure.Row) string {
 }
 
 // noBase says why growth could not be judged.
-func (w Workload) noBase(base *measure.Row, others bool) string {
+func (w Workload) noBase(base baseRow) string {
 	switch {
 	case w.BaseErr != nil:
 		return "growth was not judged: " + w.BaseErr.Error()
-	case w.BaseMeasurement == nil:
+	case len(w.Runs) == 0 && w.Base.How != "":
+		return "no base: growth was not judged: " + w.Base.How
+	case len(w.Runs) == 0:
 		return "no base: growth was not judged; name one with base: or --base"
-	case base != nil:
-		return "growth was not judged: the base has no value: " + base.NoData
-	case others:
+	case base.row != nil:
+		return "growth was not judged: the base has no value: " + base.row.NoData
+	case base.others:
 		return "new row: the base has none with these labels, so growth was not judged"
 	}
 	return "growth was not judged: the base does not give this metric"
@@ -142,13 +146,13 @@ func (w Workload) noBase(base *measure.Row, others bool) string {
 
 // attribute adds who holds the bytes: what moved, and for a broken max also who
 // holds most.
-func (w Workload) attribute(c *Check, head measure.Row, base *measure.Row) {
+func (w Workload) attribute(c *Check, head measure.Row, base baseRow) {
 	if c.Unit != measure.ByteUnit {
 		return
 	}
 	heads := w.Head.ContributorsOf(head.Name, head.Labels)
 	headTotal := total(heads)
-	if base == nil || base.Value == nil {
+	if c.Base == nil {
 		for _, h := range heads {
 			one := one(&h)
 			one.HeadBytes, one.HeadCount = h.Bytes, h.Count
@@ -156,7 +160,7 @@ func (w Workload) attribute(c *Check, head measure.Row, base *measure.Row) {
 		}
 		return
 	}
-	bases := w.BaseMeasurement.ContributorsOf(base.Name, base.Labels)
+	bases := base.m.ContributorsOf(base.row.Name, base.row.Labels)
 	all := Contributors(bases, heads, total(bases), headTotal)
 	limit := 0
 	if slices.Contains(c.Failed, "max") {

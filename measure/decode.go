@@ -23,6 +23,7 @@ func Decode(r io.Reader, name string) (*Measurement, error) {
 		return nil, fmt.Errorf("%s: measurement of more than %s; want one that `peakgate measure` wrote", name, Bytes(MaxDocument))
 	}
 	m := New()
+	m.Schema = "" // the file must say it
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("%s: %s", name, describeJSON(data, err))
 	}

@@ -73,6 +73,7 @@ func TestDecodeRefuses(t *testing.T) {
 	row := `{"name":"live.peak_bytes","labels":{},"unit":"B","kind":"exact",`
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":        {"", "line 1"},
+		"no schema":    {`{}`, `schema "", want`},
 		"cut":          {`{"schema":"peakgate.measurement/1",`, "line 1"},
 		"other schema": {`{"schema":"peakgate.measurement/2"}`, `want "peakgate.measurement/1"`},
 		"string":       {`{"schema":"peakgate.measurement/1","metrics":[` + row + `"value":"5"}]}`, "want an integer"},

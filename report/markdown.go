@@ -25,6 +25,16 @@ var icons = map[compare.Verdict]string{
 func Markdown(w io.Writer, r *compare.Result) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s **peakgate: %s** — %s.\n", icons[r.Verdict], verdictWords(r.Verdict), headline(r, markdownStyle))
+	if len(r.Changes) > 0 {
+		fmt.Fprint(out, "\n**This change edits its own budget:**\n\n")
+		for i, n := range r.Changes {
+			if i == markdownChecks {
+				fmt.Fprintf(out, "- and %s\n", plural(len(r.Changes)-i, "more change", "more changes"))
+				break
+			}
+			fmt.Fprintf(out, "- %s %s\n", icons[n.Verdict], prose(noticeLine(n)))
+		}
+	}
 	var open []place
 	for i := range r.Targets {
 		for j := range r.Targets[i].Checks {
@@ -37,6 +47,11 @@ func Markdown(w io.Writer, r *compare.Result) error {
 		fmt.Fprint(out, "\n| | target | metric | base | head | change | limit | budget |\n|---|---|---|--:|--:|--:|---|---|\n")
 		for _, p := range open {
 			markdownRow(out, p, true)
+		}
+	}
+	for i := range r.Targets {
+		for _, n := range r.Targets[i].Notices {
+			fmt.Fprintf(out, "\n%s %s: %s\n", icons[n.Verdict], code(r.Targets[i].Name), prose(noticeLine(n)))
 		}
 	}
 	for i, p := range open {
@@ -144,6 +159,9 @@ func markdownRest(out io.Writer, r *compare.Result) {
 			fmt.Fprintf(out, "; the two workloads are %s%s", t.Likeness.Verdict, prose(notes(t.Likeness.Notes)))
 		}
 		fmt.Fprintln(out)
+		if b := baseStory(t.Base); b != "" {
+			fmt.Fprintf(out, "  - %s\n", prose(b))
+		}
 		for _, d := range environmentDifferences(t.Environment) {
 			fmt.Fprintf(out, "  - differs: %s\n", prose(d))
 		}
@@ -151,7 +169,7 @@ func markdownRest(out io.Writer, r *compare.Result) {
 			fmt.Fprintf(out, "  - warning: %s\n", prose(w))
 		}
 	}
-	for _, w := range append(append([]string{}, r.Changes...), r.Warnings...) {
+	for _, w := range r.Warnings {
 		fmt.Fprintf(out, "- warning: %s\n", prose(w))
 	}
 	fmt.Fprint(out, "\n</details>\n")

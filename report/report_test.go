@@ -67,7 +67,8 @@ func red() *compare.Result {
 			},
 			{Name: "serve", Verdict: compare.NoData, Base: compare.Base{Kind: "none"}, Likeness: compare.Likeness{Verdict: "unknown"}, Checks: []compare.Check{lost, ratio}},
 		},
-		Changes: []string{}, Warnings: []string{"the whole run has a warning"},
+		Changes:  []compare.Notice{{Verdict: compare.Warn, Effect: "loosens", Text: "train: plan.temp_bytes: max from 1 GiB to 2 GiB", Bytes: gib, File: "peakgate.yml", Line: 9, Column: 30}},
+		Warnings: []string{"the whole run has a warning"},
 	}
 }
 
@@ -84,9 +85,12 @@ func hostile() *compare.Result {
 	bad := "x`|@here #1 <script>alert(1)</script>\n::error::owned\x1b[31m [l](http://e.test) ![i](http://e.test/i.png)"
 	r := red()
 	r.Config = bad
+	r.Changes[0].Text, r.Changes[0].File = bad, bad
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		t.Name, t.Warnings = bad, []string{bad}
+		t.Notices = []compare.Notice{{Verdict: compare.Warn, Effect: "stale", Text: bad, File: bad}}
+		t.Base = compare.Base{Kind: "captures", Commit: bad, How: bad}
 		t.Environment.Base, t.Environment.Head = map[string]string{bad: bad}, map[string]string{bad: "x" + bad}
 		t.Likeness.Notes = []string{bad}
 		for j := range t.Checks {

@@ -25,6 +25,9 @@ var (
 // and where most of it is allocated.
 func headline(r *compare.Result, s style) string {
 	t, c := worstCheck(r)
+	if n := worstNotice(r); n != nil && (c == nil || c.Verdict != r.Verdict) {
+		return s.prose(noticeText(*n))
+	}
 	if c == nil {
 		return "nothing was judged"
 	}
@@ -94,6 +97,24 @@ func largestHolder(cs []compare.Contributor) compare.Contributor {
 		}
 		return int(min(1, max(-1, a.HeadBytes-b.HeadBytes)))
 	})
+}
+
+// worstNotice is the first notice with the verdict of the result, if that is not
+// a pass.
+func worstNotice(r *compare.Result) *compare.Notice {
+	if r.Verdict == compare.Pass {
+		return nil
+	}
+	all := slices.Clone(r.Changes)
+	for _, t := range r.Targets {
+		all = append(all, t.Notices...)
+	}
+	for i := range all {
+		if all[i].Verdict == r.Verdict {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // worstCheck is the check that decides the result: targets are in the order of

@@ -18,10 +18,16 @@ const textContributors = 8
 func Text(w io.Writer, r *compare.Result) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s: %s\n", strings.ToUpper(string(r.Verdict)), headline(r, textStyle))
+	if len(r.Changes) > 0 {
+		fmt.Fprint(out, "\nthis change edits its own budget\n")
+		for _, n := range r.Changes {
+			fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
+		}
+	}
 	for i := range r.Targets {
 		textTarget(out, &r.Targets[i])
 	}
-	for _, line := range append(append([]string{}, r.Changes...), r.Warnings...) {
+	for _, line := range r.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(line))
 	}
 	return out.Flush()
@@ -38,8 +44,14 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 			fmt.Fprintf(out, "  the two workloads are %s%s\n", t.Likeness.Verdict, notes(t.Likeness.Notes))
 		}
 	}
+	if b := baseStory(t.Base); b != "" {
+		fmt.Fprintf(out, "  %s\n", plain(b))
+	}
 	for _, d := range environmentDifferences(t.Environment) {
 		fmt.Fprintf(out, "  differs: %s\n", plain(d))
+	}
+	for _, n := range t.Notices {
+		fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
 	}
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Verdict != compare.Pass {
@@ -72,6 +84,42 @@ func notes(notes []string) string {
 	return ": " + plain(strings.Join(notes, "; "))
 }
 
+// noticeLine tells a notice with its verdict and place.
+func noticeLine(n compare.Notice) string {
+	if n.Verdict == compare.Pass {
+		return noticeText(n)
+	}
+	return string(n.Verdict) + ": " + noticeText(n)
+}
+
+func noticeText(n compare.Notice) string {
+	line := n.Effect + ": " + n.Text
+	if n.File != "" {
+		line += fmt.Sprintf(" (%s:%d)", n.File, n.Line)
+	}
+	return line
+}
+
+// baseStory says which commit the base is and how it was found; empty for a base
+// that was named as files.
+func baseStory(b compare.Base) string {
+	switch {
+	case b.Commit != "" && b.Kind != "none":
+		return fmt.Sprintf("base commit %s: %s", b.Commit[:min(12, len(b.Commit))], b.How)
+	case b.Kind == "none" && b.How != "":
+		return "no base: " + b.How
+	}
+	return ""
+}
+
+// spread tells what several runs of the base have shown.
+func spread(c *compare.Check) string {
+	if c.BaseSpread == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d runs, %s to %s)", c.BaseSpread.Runs, c.BaseSpread.Min.Format(c.Unit), c.BaseSpread.Max.Format(c.Unit))
+}
+
 // passRow is one line of the table of what holds.
 func passRow(c *compare.Check) []string {
 	change := "no base"
@@ -98,7 +146,7 @@ func textCheck(out io.Writer, c *compare.Check) {
 		figures = append(figures, "head "+c.Head.Exact(c.Unit))
 	}
 	if c.Base != nil {
-		figures = append(figures, "base "+c.Base.Exact(c.Unit))
+		figures = append(figures, "base "+c.Base.Exact(c.Unit)+spread(c))
 	}
 	figures = append(figures, "limit "+c.Limit.Text)
 	fmt.Fprintf(out, "    %s\n", plain(strings.Join(figures, " · ")))

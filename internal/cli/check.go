@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/budget"
+	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/report"
@@ -138,38 +140,43 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	from, err := openBases(o.config, s)
+	if err != nil {
+		return nil, err
+	}
+	old, warnings := from.previous()
+	var changes []compare.Notice
+	if old != nil {
+		changes = from.changes(old, file, s)
+	}
+	root := repositoryRoot(o.config)
+	if trustsBase(old) {
+		file, from.folder, from.prefix = old, path.Dir(old.Path), root
+	}
 	targets, err := o.selectTargets(file)
 	if err != nil {
 		return nil, err
 	}
-	bases, err := o.assignBases(targets)
-	if err != nil {
+	if from.explicit, err = o.assignBases(targets); err != nil {
 		return nil, err
 	}
-	root, today := repositoryRoot(o.config), budget.DateOf(s.now())
-	measured := map[string]*measure.Measurement{}
+	p := newProgress(s)
+	defer p.done()
+	opt := capture.Options{Root: root}
+	if !o.quiet {
+		opt.Progress = p.tell
+	}
+	today, measured := budget.DateOf(s.now()), map[string]*measure.Measurement{}
 	var results []compare.TargetResult
 	for _, t := range targets {
 		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
-		w.Head, w.HeadErr = gather(t.Name, resolve(t.Dir(), t.Captures), root, s, o.quiet)
+		w.Head, w.HeadErr = find(t.Name, from.resolve(t, t.Captures), opt)
 		if w.Head != nil {
 			measured[t.Name] = w.Head
 		}
-		var from []string
-		if base, ok := bases[t.Name]; ok {
-			from, w.Base = []string{base}, compare.Base{Kind: "captures", Ref: filepath.ToSlash(base)}
-		} else if len(t.Base) > 0 {
-			from, w.Base = resolve(t.Dir(), t.Base), compare.Base{Kind: "captures", Ref: patterns(t.Base)}
-		}
-		if from != nil {
-			w.BaseMeasurement, w.BaseErr = gather(t.Name, from, root, s, o.quiet)
-			if m := w.BaseMeasurement; m != nil && len(m.Inputs) > 0 && m.Inputs[0].Format == "peakgate.measurement" {
-				w.Base.Kind = "measurement"
-			}
-		}
+		from.fill(&w, opt)
 		results = append(results, compare.Judge(w))
 	}
-	var warnings []string
 	for _, d := range file.Devices {
 		if len(o.targets) > 0 && slices.ContainsFunc(d.Targets, func(n budget.Name) bool { return !slices.Contains(o.targets, n.Text) }) {
 			warnings = append(warnings, fmt.Sprintf("device %s was not judged: not all of its targets were asked for", d.Name))
@@ -177,8 +184,8 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 		}
 		results = append(results, compare.JudgeDevice(d, file, measured))
 	}
-	r := compare.Whole(results)
-	r.Tool, r.Config, r.Warnings = tool(), filepath.ToSlash(o.config), append(r.Warnings, warnings...)
+	r := compare.Whole(results, changes)
+	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), from.head(), append(r.Warnings, warnings...)
 	return r, nil
 }
 
@@ -307,20 +314,6 @@ func (o checkOptions) assignBases(targets []*budget.Target) (map[string]string, 
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// resolve makes the patterns of a target relative to the folder of its budget
-// file, which is given in slashes.
-func resolve(dir string, ps []budget.Pattern) []string {
-	var out []string
-	for _, p := range ps {
-		path := filepath.FromSlash(p.Text)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.FromSlash(dir), path)
-		}
-		out = append(out, path)
-	}
-	return out
 }
 
 func patterns(ps []budget.Pattern) string {

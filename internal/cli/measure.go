@@ -66,8 +66,19 @@ and without a verdict.`,
 	},
 }
 
-// gather finds and reads all captures that the patterns name.
+// gather finds and reads all captures that the patterns name, with progress.
 func gather(target string, patterns []string, root string, s Streams, quiet bool) (*measure.Measurement, error) {
+	opt := capture.Options{Root: root}
+	if !quiet {
+		p := newProgress(s)
+		defer p.done()
+		opt.Progress = p.tell
+	}
+	return find(target, patterns, opt)
+}
+
+// find finds and reads all captures that the patterns name.
+func find(target string, patterns []string, opt capture.Options) (*measure.Measurement, error) {
 	var files, warnings []string
 	for _, pattern := range patterns {
 		found, warned, err := capture.Find(pattern)
@@ -77,12 +88,6 @@ func gather(target string, patterns []string, root string, s Streams, quiet bool
 		files, warnings = append(files, found...), append(warnings, warned...)
 	}
 	slices.Sort(files)
-	opt := capture.Options{Root: root}
-	if !quiet {
-		p := newProgress(s)
-		defer p.done()
-		opt.Progress = p.tell
-	}
 	m, err := capture.Measure(target, slices.Compact(files), opt)
 	if err != nil {
 		return nil, err
