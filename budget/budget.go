@@ -19,6 +19,7 @@ type File struct {
 	Waivers  []*Waiver
 
 	unsupported Errors
+	byName      map[string]*Target
 }
 
 // Unsupported gives the keys that are in the file and whose behaviour is not in
@@ -27,14 +28,7 @@ type File struct {
 func (f *File) Unsupported() Errors { return f.unsupported }
 
 // Target finds a target by its name; nil where there is none.
-func (f *File) Target(name string) *Target {
-	for _, t := range f.Targets {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
+func (f *File) Target(name string) *Target { return f.byName[name] }
 
 // Position is a place in a budget file. Both numbers count from 1; columns are
 // runes. What the file leaves to a default has no place: Line is 0.

@@ -112,7 +112,7 @@ func (l *loader) checkDevices(f *File) {
 		for i, name := range d.Targets {
 			path := "devices." + element(d.Name) + ".targets[" + strconv.Itoa(i) + "]"
 			if f.Target(name.Text) == nil {
-				l.add(name.Pos, path, "target", "there is no target "+quote(name.Text), suggestTarget(f, name.Text))
+				l.add(name.Pos, path, "target", "there is no target "+quote(name.Text), l.suggestTarget(f, name.Text))
 			}
 			if where, ok := first[name.Text]; ok {
 				l.add(name.Pos, path, "duplicate", "duplicate target "+quote(name.Text)+"; the first is at "+where.String(), "it would be counted twice")

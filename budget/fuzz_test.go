@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // FuzzParse: no input panics; an error has a place in the file, a known rule and
@@ -69,6 +71,71 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzLoad: of two files, one of which may include the other, each error has a place
+// in its own file; a File can be linted, does not differ from itself, and says of
+// each entry where it stands.
+func FuzzLoad(f *testing.F) {
+	for _, text := range []string{small, broad, changeBase} {
+		f.Add([]byte(strings.Replace(text, "version: 1", "version: 1\nincludes: b.yml", 1)), []byte("version: 1\ndefaults: { budgets: { oom.events: 0 } }\n"))
+		f.Add([]byte("version: 1\nincludes: [./b.yml]\n"), []byte(text))
+		f.Add([]byte("version: 1\nincludes: b.yml\n"+strings.TrimPrefix(text, "version: 1\n")), []byte("version: 1\nincludes: a.yml\n"))
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		sources := files{"a.yml": string(a), "b.yml": string(b)}
+		file, err := Load("a.yml", sources.read)
+		if err != nil {
+			es, ok := err.(Errors)
+			if !ok || len(es) == 0 || file != nil {
+				t.Fatalf("file %v error %T %v", file, err, err)
+			}
+			for name, text := range sources {
+				var own Errors
+				for _, e := range es {
+					if e.File == name {
+						own = append(own, e)
+					}
+				}
+				checkPlaces(t, text, own)
+			}
+			return
+		}
+		if n := len(Changes(file, file)); n != 0 {
+			t.Fatalf("the file differs from itself: %v", Changes(file, file))
+		}
+		for name, text := range sources {
+			var own Errors
+			for _, e := range Lint(file, nil, lintToday) {
+				if e.File == name {
+					own = append(own, e)
+				}
+			}
+			checkPlaces(t, text, own)
+		}
+		for _, target := range file.Targets {
+			for _, e := range target.Budgets {
+				if _, ok := sources[e.Pos.File]; !ok || e.Pos.Line == 0 {
+					t.Fatalf("%s of %s is at %v", e.Metric.Name, target.Name, e.Pos)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	data, err := os.ReadFile(filepath.Join("testdata", "good.yml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	edits := []Edit{{Target: "train_step", Metric: "plan.need_bytes", Limit: "max", Value: measure.Int(9 << 30)}}
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, refused, err := Update(data, "f", edits); err != nil || len(refused) > 0 {
+			b.Fatal(err, refused)
+		}
+	}
 }
 
 func BenchmarkParse(b *testing.B) {

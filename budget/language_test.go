@@ -334,6 +334,16 @@ func TestIncludeBombs(t *testing.T) {
 	if _, err := Load("a.yml", files{"a.yml": million}.read); err == nil || !strings.Contains(err.Error(), "[size]") {
 		t.Errorf("a million targets: %.300v", err)
 	}
+	var names strings.Builder
+	names.WriteString("version: 1\ntargets:\n")
+	long := strings.Repeat("n", 70)
+	for i := range 6_000 {
+		fmt.Fprintf(&names, "  %s%d: {captures: a, budgets: {plan.need_bytes: 1 B}}\n", long[:60], i)
+	}
+	names.WriteString("devices: { d: { max: 1 B, targets: [" + strings.Repeat(long+",", 4_000) + "x] } }\n")
+	if _, err := Load("a.yml", files{"a.yml": names.String()}.read); err == nil || !strings.Contains(err.Error(), "more than 1000 errors") {
+		t.Errorf("many names: %.300v", err)
+	}
 	var defaults strings.Builder
 	defaults.WriteString("version: 1\ndefaults:\n  budgets:\n")
 	for _, m := range measure.Catalogue() {

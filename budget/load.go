@@ -89,6 +89,7 @@ type loader struct {
 	parsers   []*parser // one a file, also of files with faults
 	visited   int       // nodes, over all files
 	bytes     int
+	suggested int  // hints that name a target
 	partial   bool // an include could not be read
 	alone     bool // one file is read without those around it
 }
@@ -184,7 +185,7 @@ func (l *loader) include(data []byte, file string, chain []string, read func(str
 // finish joins the documents: what a file says wins over what it includes, and an
 // earlier include over a later one.
 func (l *loader) finish() (*File, Errors) {
-	f := &File{Version: 1}
+	f := &File{Version: 1, byName: map[string]*Target{}}
 	for _, p := range l.parsers {
 		f.Files = append(f.Files, p.file)
 	}
@@ -214,6 +215,7 @@ func (l *loader) finish() (*File, Errors) {
 				l.add(t.Pos, "targets", "duplicate", "duplicate target "+quote(t.Name)+"; the first is at "+printable(where.File)+":"+where.String(), "")
 			} else {
 				first[t.Name] = t.Pos
+				f.byName[t.Name] = t.Target
 			}
 		}
 		f.Devices = append(f.Devices, d.devices...)
@@ -300,17 +302,22 @@ func (l *loader) checkNames(f *File) {
 	}
 }
 
-func suggestTarget(f *File, name string) string {
-	names := make([]string, len(f.Targets))
-	for i, t := range f.Targets {
-		names[i] = t.Name
+// suggestTarget is a hint for a target that is not there. Looking for what was meant
+// costs time, so a file gets such hints a few times only.
+func (l *loader) suggestTarget(f *File, name string) string {
+	const most, shown = 20, 10
+	names := make([]string, 0, shown)
+	if l.suggested++; l.suggested > most || len(f.Targets) > 1000 {
+		return ""
+	}
+	for _, t := range f.Targets {
+		names = append(names, t.Name)
 	}
 	if near := measure.Closest(name, names); near != "" {
 		return "did you mean " + near + "?"
 	}
-	const most = 10
-	if len(names) > most {
-		names = append(names[:most], "…")
+	if len(names) > shown {
+		names = append(names[:shown], "…")
 	}
 	return "targets are " + printable(strings.Join(names, ", "))
 }

@@ -140,7 +140,7 @@ func (l *loader) checkWaivers(f *File, clean bool) {
 		path := "waivers[" + strconv.Itoa(i) + "]"
 		t := f.Target(w.Target)
 		if t == nil {
-			l.add(w.TargetPos, path, "target", "there is no target "+quote(w.Target), suggestTarget(f, w.Target))
+			l.add(w.TargetPos, path, "target", "there is no target "+quote(w.Target), l.suggestTarget(f, w.Target))
 			continue
 		}
 		if clean && entryOf(t, w.Metric) == nil {
