@@ -26,6 +26,8 @@ broken budget on its line of the budget file, and sets the step's outputs.
   PEAKGATE_CONFIG      the budget file (peakgate.yml)
   PEAKGATE_TARGETS     names of targets, between blanks or line ends (all)
   PEAKGATE_BASE        one [TARGET=]X a line
+  PEAKGATE_ALLOW_PATH  folders outside of the repository that the budget may
+                       name, one a line
   PEAKGATE_REPORT_DIR  where report.md and result.json are written (a new folder
                        in RUNNER_TEMP)
 
@@ -51,6 +53,7 @@ func runAction(s Streams) (int, error) {
 		config:  cmp.Or(s.Getenv("PEAKGATE_CONFIG"), "peakgate.yml"),
 		targets: strings.Fields(s.Getenv("PEAKGATE_TARGETS")),
 		bases:   lines(s.Getenv("PEAKGATE_BASE")),
+		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
 	}
 	a.Group("peakgate check")
 	r, err := o.check(Streams{Stdout: a, Stderr: a, Getenv: s.Getenv})

@@ -27,6 +27,7 @@ type bases struct {
 	explicit       map[string]string // by target: the X of --base
 	repo           *base.Repository  // nil where the budget is in no repository
 	noRepo         string            // then says why
+	within         guard             // of what the budget names
 	trees          map[string]found  // by the ref that was asked for; "" is the run's own
 }
 
@@ -43,8 +44,10 @@ func openBases(config string, s Streams) (*bases, error) {
 	var err error
 	b.repo, err = base.Open(config, s.Getenv)
 	switch {
-	case errors.Is(err, base.ErrNoGit), errors.Is(err, base.ErrNoRepository):
-		b.repo, b.noRepo = nil, err.Error()
+	case errors.Is(err, base.ErrNoGit):
+		b.repo, b.noRepo = nil, "there is no git on PATH; name a base with base: or --base"
+	case errors.Is(err, base.ErrNoRepository):
+		b.repo, b.noRepo = nil, "the budget is in no git repository; name a base with base: or --base"
 	case err != nil:
 		return nil, usageError{err.Error()}
 	}
@@ -84,10 +87,10 @@ func (b *bases) fill(w *compare.Workload, opt capture.Options) {
 		b.fromGit(w, x, opt)
 	case named:
 		w.Base = compare.Base{Kind: "captures", Ref: filepath.ToSlash(x), How: "--base"}
-		b.fromFiles(w, []string{x}, opt)
+		b.fromFiles(w, []string{x}, opt, nil)
 	case len(t.Base) > 0:
 		w.Base = compare.Base{Kind: "captures", Ref: patterns(t.Base), How: "the target's base"}
-		b.fromFiles(w, b.resolve(t, t.Base), opt)
+		b.fromFiles(w, b.resolve(t, t.Base), opt, &b.within)
 	default:
 		b.fromGit(w, "", opt)
 	}
@@ -101,14 +104,20 @@ func (b *bases) isRef(x string) bool {
 	return b.at(x).err == nil
 }
 
-func (b *bases) fromFiles(w *compare.Workload, patterns []string, opt capture.Options) {
+func (b *bases) fromFiles(w *compare.Workload, patterns []string, opt capture.Options, within *guard) {
 	if len(patterns) == 1 {
+		if within != nil {
+			if err := within.files(patterns); err != nil {
+				w.BaseErr = err
+				return
+			}
+		}
 		if runs := openRuns(patterns[0]); runs != nil {
 			w.Base.Kind, w.Runs = "measurement", runs.Runs
 			return
 		}
 	}
-	m, err := find(w.Target.Name, patterns, opt)
+	m, err := find(w.Target.Name, patterns, opt, within)
 	if err != nil {
 		w.BaseErr = err
 		return
@@ -288,6 +297,33 @@ func labels(s Streams) []string {
 		out = append(out, l.Name)
 	}
 	return out
+}
+
+// confine refuses targets whose paths lead where the budget may not, each on its
+// own place in the budget.
+func (b *bases) confine(targets []*budget.Target, sources map[string][]byte) error {
+	var faults budget.Errors
+	for _, t := range targets {
+		for _, key := range []struct {
+			name     string
+			patterns []budget.Pattern
+		}{{"captures", t.Captures}, {"base", t.Base}} {
+			for i, full := range b.resolve(t, key.patterns) {
+				if err := b.within.pattern(full); err != nil {
+					p := key.patterns[i]
+					file := p.Pos.File
+					if file == "" {
+						file = b.config
+					}
+					faults = append(faults, &budget.Error{File: file, Line: p.Pos.Line, Column: p.Pos.Column, Path: "targets." + t.Name + "." + key.name, Message: fmt.Sprintf("%q %s", p.Text, leaves), Rule: "path"})
+				}
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return budgetError{faults, sources}
+	}
+	return nil
 }
 
 // resolve makes the patterns of a target relative to the working directory.

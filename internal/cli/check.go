@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +29,7 @@ against the budget and the base, and reports. The base of a target is the one of
 		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
 		f.Var((*list)(&o.bases), "base", "the base, `[TARGET=]X`: a capture, a directory or a measurement; may be given again for other targets")
 		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown or json; may be given again")
+		f.Var((*list)(&o.allowed), "allow-path", "a `folder` outside of the repository that the budget may name; may be given again")
 		format := f.String("format", "text", "`text`, markdown or json, on standard output")
 		f.BoolVar(&o.quiet, "quiet", false, "no progress")
 		return func(args []string) (int, error) {
@@ -54,6 +56,7 @@ type checkOptions struct {
 	targets []string // empty: all
 	bases   []string // [TARGET=]X
 	reports []string // FORMAT=FILE
+	allowed []string // folders outside of the repository that the budget may name
 	quiet   bool
 }
 
@@ -136,7 +139,11 @@ const maxConfig = 64 << 20
 // check measures and judges. Its error is one of use or of the budget file: a
 // capture that cannot be read is a verdict, not an error.
 func (o checkOptions) check(s Streams) (*compare.Result, error) {
-	file, err := o.readBudget()
+	within, err := newGuard(o.config, o.allowed, s)
+	if err != nil {
+		return nil, err
+	}
+	file, sources, err := o.readBudget(within)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +151,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	from.within = within
 	old, warnings := from.previous()
 	var changes []compare.Notice
 	if old != nil {
@@ -168,9 +176,12 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	}
 	today, measured := budget.DateOf(s.now()), map[string]*measure.Measurement{}
 	var results []compare.TargetResult
+	if err := from.confine(targets, sources); err != nil {
+		return nil, err
+	}
 	for _, t := range targets {
 		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
-		w.Head, w.HeadErr = find(t.Name, from.resolve(t, t.Captures), opt)
+		w.Head, w.HeadErr = find(t.Name, from.resolve(t, t.Captures), opt, &from.within)
 		if w.Head != nil {
 			measured[t.Name] = w.Head
 		}
@@ -190,9 +201,14 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 }
 
 // readBudget reads the budget file with all that it includes.
-func (o checkOptions) readBudget() (*budget.File, error) {
+func (o checkOptions) readBudget(within guard) (*budget.File, map[string][]byte, error) {
 	sources := map[string][]byte{}
 	file, err := budget.Load(filepath.ToSlash(o.config), func(path string) ([]byte, error) {
+		if path != filepath.ToSlash(o.config) {
+			if err := cmp.Or(within.pattern(path), within.files([]string{path})); err != nil {
+				return nil, err
+			}
+		}
 		f, err := os.Open(filepath.FromSlash(path))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, cause(err))
@@ -209,12 +225,12 @@ func (o checkOptions) readBudget() (*budget.File, error) {
 	if err == nil {
 		faults = file.Unsupported()
 	} else if !errors.As(err, &faults) {
-		return nil, usagef("%v; name the budget file with --config", err)
+		return nil, nil, usagef("%v; name the budget file with --config", err)
 	}
 	if len(faults) > 0 {
-		return nil, budgetError{faults, sources}
+		return nil, nil, budgetError{faults, sources}
 	}
-	return file, nil
+	return file, sources, nil
 }
 
 // budgetError shows the faults of a budget file with their lines.

@@ -74,11 +74,12 @@ func gather(target string, patterns []string, root string, s Streams, quiet bool
 		defer p.done()
 		opt.Progress = p.tell
 	}
-	return find(target, patterns, opt)
+	return find(target, patterns, opt, nil)
 }
 
-// find finds and reads all captures that the patterns name.
-func find(target string, patterns []string, opt capture.Options) (*measure.Measurement, error) {
+// find finds and reads all captures that the patterns name; a guard refuses
+// those that lead where a budget may not.
+func find(target string, patterns []string, opt capture.Options, within *guard) (*measure.Measurement, error) {
 	var files, warnings []string
 	for _, pattern := range patterns {
 		found, warned, err := capture.Find(pattern)
@@ -88,6 +89,11 @@ func find(target string, patterns []string, opt capture.Options) (*measure.Measu
 		files, warnings = append(files, found...), append(warnings, warned...)
 	}
 	slices.Sort(files)
+	if within != nil {
+		if err := within.files(files); err != nil {
+			return nil, err
+		}
+	}
 	m, err := capture.Measure(target, slices.Compact(files), opt)
 	if err != nil {
 		return nil, err

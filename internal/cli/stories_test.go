@@ -23,7 +23,7 @@ func judge(t *testing.T, head, base, entry string) (*compare.Result, int) {
 		t.Fatal(err)
 	}
 	var out, problems bytes.Buffer
-	code := Main([]string{"check", "--config", config, "--format", "json"}, Streams{Stdout: &out, Stderr: &problems, Getenv: func(string) string { return "" }})
+	code := Main([]string{"check", "--config", config, "--format", "json", "--allow-path", sharedCaptures(t)}, Streams{Stdout: &out, Stderr: &problems, Getenv: func(string) string { return "" }})
 	if problems.Len() > 0 {
 		t.Fatalf("%s: %s", head, problems.String())
 	}
