@@ -134,6 +134,18 @@ A mapping's own keys win over merged ones, the first merged mapping over the nex
 `
 
 const docsRules = `
+## Changing a budget
+
+` + "`peakgate budget lint`" + ` says what in a legal file is most likely a mistake: [budget-lint.md](budget-lint.md).
+
+A report says first how the budget of the head differs from that of the base: what **loosens** (a higher max, a limit, target or row that is no longer judged, a new or
+longer waiver, a lower severity or policy), what **reshapes** (other files or rows are judged: a reviewer has to look), and what **tightens**. A target under another name
+is one that was removed and one that was added.
+
+` + "`peakgate budget update`" + ` makes limits tighter: the worst measured value and some headroom. It changes the bytes of the numbers themselves and no other byte of the file, in the
+unit that is there, rounded by at most 0.01 % to the side that passes. It loosens only where it is told to, and then the reason becomes the entry's ` + "`why`" + `.
+What other places share (anchors, aliases, merge keys), blocks of text and escapes it leaves alone, and says which line to edit by hand.
+
 ## Errors
 
 All errors of a file are shown at once, in the order of the file, and end the run with exit code 2. Each has the form

@@ -74,6 +74,27 @@ func (es Errors) Render(data []byte) string {
 	return out.String()
 }
 
+// RenderFiles is Render for the errors of several files. A file that read does not
+// give any more is shown without its lines.
+func (es Errors) RenderFiles(read func(path string) ([]byte, error)) string {
+	sources := map[string]*source{}
+	var out strings.Builder
+	for _, e := range es {
+		src, ok := sources[e.File]
+		if !ok {
+			if data, err := read(e.File); err == nil {
+				src = newSource(data)
+			}
+			sources[e.File] = src
+		}
+		out.WriteString(e.Error() + "\n")
+		if src != nil {
+			out.WriteString(src.snippet(e.Line, e.Column))
+		}
+	}
+	return out.String()
+}
+
 func (es Errors) sort() {
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -59,7 +59,8 @@ type Condition struct {
 // Mismatch says what in an environment is not as only_when wants it; it is empty
 // where target and environment may be compared. A key that the environment lacks
 // is a mismatch: what is not known is not alike. Where files of a target disagree,
-// measure.Merge joins their values by " | ", and each of them must match.
+// measure.Merge joins their values by " | ", and readers join several devices by
+// ", ": each of them must match, unless the pattern itself has a comma.
 func (t *Target) Mismatch(environment map[string]string) []string {
 	var out []string
 	for _, c := range t.OnlyWhen {
@@ -68,7 +69,11 @@ func (t *Target) Mismatch(environment map[string]string) []string {
 			out = append(out, "only_when wants "+c.Name+" "+quote(c.Pattern)+", and the captures do not say it")
 			continue
 		}
-		for _, one := range strings.Split(value, " | ") {
+		parts := strings.Split(value, " | ")
+		if !strings.Contains(c.Pattern, ",") {
+			parts = strings.Split(strings.ReplaceAll(value, " | ", ", "), ", ")
+		}
+		for _, one := range parts {
 			if !globMatch(c.Pattern, one) {
 				out = append(out, "only_when wants "+c.Name+" "+quote(c.Pattern)+", got "+quote(one))
 			}
