@@ -56,7 +56,7 @@ func runAction(s Streams) (int, error) {
 		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
 	}
 	a.Group("peakgate check")
-	r, err := o.check(Streams{Stdout: a, Stderr: a, Getenv: s.Getenv})
+	r, _, err := o.check(Streams{Stdout: a, Stderr: a, Getenv: s.Getenv})
 	if err != nil {
 		report.Problem(a, err)
 		a.EndGroup()

@@ -151,7 +151,7 @@ func openRuns(path string) *base.Runs {
 
 func (b *bases) fromGit(w *compare.Workload, ref string, opt capture.Options) {
 	f := b.at(ref)
-	w.Base = compare.Base{Kind: "none", Ref: f.commit.Ref, Commit: f.commit.SHA, How: f.commit.How}
+	w.Base = compare.Base{Kind: "none", Ref: f.commit.Ref, Commit: f.commit.SHA, How: strings.TrimPrefix(f.commit.How, "none: ")}
 	if f.err != nil || f.tree == nil {
 		w.BaseErr = f.err
 		return

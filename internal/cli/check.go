@@ -31,21 +31,32 @@ against the budget and the base, and reports. The base of a target is the one of
 		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown or json; may be given again")
 		f.Var((*list)(&o.allowed), "allow-path", "a `folder` outside of the repository that the budget may name; may be given again")
 		format := f.String("format", "text", "`text`, markdown or json, on standard output")
+		f.BoolVar(&o.updateBase, "update-base", false, "write what was measured as the committed base, .peakgate/base/TARGET.json, whatever the verdict is")
+		f.IntVar(&o.runs, "runs", 1, "how many runs a base keeps, the newest `K`; with --update-base")
 		f.BoolVar(&o.quiet, "quiet", false, "no progress")
 		return func(args []string) (int, error) {
 			o.targets = args
 			if _, err := renderer(*format); err != nil {
 				return ExitUsage, err
 			}
+			if o.runs < 1 || o.runs > 1000 || o.runs > 1 && !o.updateBase {
+				return ExitUsage, usagef("--runs %d: want 1 to 1000, together with --update-base", o.runs)
+			}
 			reports, err := o.parseReports()
 			if err != nil {
 				return ExitUsage, err
 			}
-			r, err := o.check(s)
+			r, measured, err := o.check(s)
 			if err != nil {
 				return ExitUsage, err
 			}
-			return o.publish(r, *format, reports, s)
+			code, err := o.publish(r, *format, reports, s)
+			if o.updateBase {
+				if unwritten := o.updateBases(measured, s); unwritten != nil {
+					code, err = max(code, ExitNoData), errors.Join(err, unwritten)
+				}
+			}
+			return code, err
 		}
 	},
 }
@@ -58,6 +69,9 @@ type checkOptions struct {
 	reports []string // FORMAT=FILE
 	allowed []string // folders outside of the repository that the budget may name
 	quiet   bool
+
+	updateBase bool
+	runs       int // how many runs a base keeps
 }
 
 // publish writes the reports and gives the exit code of the verdict.
@@ -137,19 +151,20 @@ func renderResult(r *compare.Result, format string) ([]byte, error) {
 const maxConfig = 64 << 20
 
 // check measures and judges. Its error is one of use or of the budget file: a
-// capture that cannot be read is a verdict, not an error.
-func (o checkOptions) check(s Streams) (*compare.Result, error) {
+// capture that cannot be read is a verdict, not an error. It also gives what was
+// measured, by target.
+func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Measurement, error) {
 	within, err := newGuard(o.config, o.allowed, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	file, sources, err := o.readBudget(within)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from, err := openBases(o.config, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	from.within = within
 	old, warnings := from.previous()
@@ -163,10 +178,10 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	}
 	targets, err := o.selectTargets(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if from.explicit, err = o.assignBases(targets); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := newProgress(s)
 	defer p.done()
@@ -177,7 +192,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	today, measured := budget.DateOf(s.now()), map[string]*measure.Measurement{}
 	var results []compare.TargetResult
 	if err := from.confine(targets, sources); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, t := range targets {
 		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
@@ -197,7 +212,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, error) {
 	}
 	r := compare.Whole(results, changes)
 	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), from.head(), append(r.Warnings, warnings...)
-	return r, nil
+	return r, measured, nil
 }
 
 // readBudget reads the budget file with all that it includes.
