@@ -219,7 +219,14 @@ func (c *changes) entry(target string, b, h *Entry) {
 	c.limit(target, h, name+" max", b.Max, h.Max, h.Metric.Unit, true)
 	c.limit(target, h, name+" min", b.Min, h.Min, h.Metric.Unit, false)
 	c.growth(target, h, name+" growth", b.Growth, h.Growth)
-	if b.Growth != nil && h.Growth != nil || isSlope(h.Metric.Unit) { // else a floor says nothing
+	switch slope := isSlope(h.Metric.Unit); {
+	case slope && (b.Floor == nil) != (h.Floor == nil): // the default depends on what is measured
+		text, at := " of "+orZero(h.Floor).Text+" replaces the default", orZero(h.Floor).Pos
+		if h.Floor == nil {
+			text = " of " + b.Floor.Text + " was removed, and the default counts"
+		}
+		c.added(Reshapes, target, h.Metric.Name, cmp.Or(at, h.Pos), name+" floor"+text)
+	case slope || b.Growth != nil && h.Growth != nil: // else a floor says nothing
 		c.limit(target, h, name+" floor", orZero(b.Floor), orZero(h.Floor), floorUnit(h.Metric.Unit), true)
 	}
 	c.limit(target, h, name+" up_to", orZero(b.UpTo), orZero(h.UpTo), floorUnit(h.Metric.Unit), true)

@@ -98,6 +98,7 @@ func TestChanges(t *testing.T) {
 		{"slope raised", "max: 1 KiB", "max: 2 KiB", "loosens 19:37: train: growth.bytes_per_step max was raised from 1 KiB to 2 KiB: 1.00 KiB/step more\n"},
 		{"horizon shorter", "horizon: 1000", "horizon: 10", "loosens 19:67: train: growth.bytes_per_step horizon was 1000 steps and is 10\n"},
 		{"the default horizon", ", horizon: 1000", "", ""},
+		{"slope with a floor", "max: 1 KiB", "max: 1 KiB, floor: 1 GiB", "reshapes 19:51: train: growth.bytes_per_step floor of 1 GiB replaces the default\n"},
 		{"device raised", "max: 80 GB", "max: 96 GB", "loosens +16000000000 24:16: device gpu0 max was raised from 80 GB to 96 GB: 14.90 GiB more\n"},
 		{"device counts less", "[train, eval]", "[train]", "loosens base 24:40: device gpu0 no longer counts eval\n"},
 		{"policy lowered", "loosen: fail", "loosen: \"label:ok\"", "loosens 2:19: policy loosen was fail and is label:ok\n"},

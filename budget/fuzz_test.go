@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -104,6 +105,12 @@ func FuzzLoad(f *testing.F) {
 		if n := len(Changes(file, file)); n != 0 {
 			t.Fatalf("the file differs from itself: %v", Changes(file, file))
 		}
+		other := mustLoad(t, small)
+		for _, c := range append(Changes(file, other), Changes(other, file)...) {
+			if strings.ContainsFunc(c.Text, func(r rune) bool { return !unicode.IsPrint(r) }) || c.Pos.Line == 0 || c.Effect == "" {
+				t.Fatalf("change %+v", c)
+			}
+		}
 		for name, text := range sources {
 			var own Errors
 			for _, e := range Lint(file, nil, lintToday) {
@@ -112,6 +119,9 @@ func FuzzLoad(f *testing.F) {
 				}
 			}
 			checkPlaces(t, text, own)
+			if strings.ContainsFunc(strings.ReplaceAll(own.Error(), "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }) || len(own) > 0 && strings.Count(own.Error(), "\n") != len(own)-1 {
+				t.Fatalf("%q", own.Error())
+			}
 		}
 		for _, target := range file.Targets {
 			for _, e := range target.Budgets {

@@ -510,4 +510,19 @@ func TestWaivers(t *testing.T) {
 	if w == nil || !w.Holds(measure.Int(0)) || w.Min == nil || w.Max != nil {
 		t.Errorf("a waiver with min: %+v", w)
 	}
+
+	// The order of waivers means nothing: the strictest counts.
+	a := "  - { target: train, metric: plan.need_bytes, select: { device: 0 }, max: 10 GiB, until: 2027-01-31, reason: r, owner: o }\n"
+	b := "  - { target: train, metric: plan.need_bytes, max: 11 GiB, until: 2026-01-31, reason: r, owner: o }\n"
+	c := "  - { target: train, metric: plan.need_bytes, max: 11 GiB, until: 2026-01-30, reason: r, owner: o }\n"
+	head := strings.TrimSuffix(broad, "  - { target: train, metric: plan.need_bytes, max: 10 GiB, until: 2027-01-31, reason: r, owner: o }\n")
+	for _, order := range []string{a + b + c, c + b + a, b + a + c} {
+		f := mustLoad(t, head+order)
+		if w := f.WaiverFor("train", "plan.need_bytes", measure.Labels{"device": "0"}); w == nil || w.Max.Text != "10 GiB" {
+			t.Errorf("device 0 has %+v", w)
+		}
+		if w := f.WaiverFor("train", "plan.need_bytes", measure.Labels{"device": "1"}); w == nil || w.Until != "2026-01-30" {
+			t.Errorf("device 1 has %+v", w)
+		}
+	}
 }

@@ -167,7 +167,7 @@ func lintOverlap(l *linter) {
 	for i, w := range l.file.Waivers {
 		for _, v := range l.file.Waivers[:min(i, 100)] {
 			if v.Target == w.Target && v.Metric == w.Metric && !apart(v.Select, w.Select) {
-				l.add(w.Pos, fmt.Sprintf("waivers[%d]", i), "the waiver at "+v.Pos.String()+" covers the same rows, and counts", "remove one")
+				l.add(w.Pos, fmt.Sprintf("waivers[%d]", i), "the waiver at "+v.Pos.String()+" covers the same rows, and the stricter of the two counts", "remove one")
 				break
 			}
 		}

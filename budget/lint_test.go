@@ -111,7 +111,7 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 				"9:16: warning: targets.eval.budgets.plan.need_bytes: target train has an entry for the same rows at 6:7, from the same captures \"./train.xplane.pb\"; tell them apart with select, or remove one [overlap]"},
 			{entryFile("plan.need_bytes: { max: 9 GiB, select: { module: a } }") + "  eval:\n    captures: train.xplane.pb\n    select: { module: b }\n    budgets: { plan.need_bytes: 8 GiB }\n", Found{}, ""},
 			{waiver("max: 10 GiB, until: 2027-01-31") + "  - { target: train, metric: plan.need_bytes, select: { device: 0 }, max: 11 GiB, until: 2027-02-28, reason: r, owner: o }\n", Found{},
-				"9:5: warning: waivers[1]: the waiver at 8:5 covers the same rows, and counts; remove one [overlap]"},
+				"9:5: warning: waivers[1]: the waiver at 8:5 covers the same rows, and the stricter of the two counts; remove one [overlap]"},
 		},
 		"slack": {
 			{entryFile("plan.need_bytes: 80 GiB"), head("plan.need_bytes 12 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 80 GiB: 6.7 times as much as is used, and 12.00 GiB is measured; peakgate budget update brings it closer [slack]"},

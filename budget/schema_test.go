@@ -114,20 +114,22 @@ func TestSchemaTakesGoodFiles(t *testing.T) {
 // beyondSchema has the cases that Parse refuses and a schema cannot: JSON has lost
 // what is wrong, or it takes two values to see it.
 var beyondSchema = map[string]string{
-	"version with a point":    "1.0 is 1 to JSON",
-	"key not text":            "keys are text to JSON",
-	"no budgets":              "defaults may have budgets",
-	"min over max":            "two values",
-	"bytes beyond int64":      "a product",
-	"bytes very long":         "a product",
-	"bytes block":             "the form is lost",
-	"growth that cannot fail": "a text",
-	"count underscores":       "the form is lost",
-	"count octal":             "the form is lost",
-	"count hex":               "the form is lost",
-	"run an empty program":    "one element of several",
-	"run with NUL":            "a character in a text",
-	"waiver with min":         "two values",
+	"version with a point":     "1.0 is 1 to JSON",
+	"key not text":             "keys are text to JSON",
+	"no budgets":               "defaults may have budgets",
+	"min over max":             "two values",
+	"bytes beyond int64":       "a product",
+	"bytes very long":          "a product",
+	"bytes block":              "the form is lost",
+	"growth that cannot fail":  "a text",
+	"count underscores":        "the form is lost",
+	"bytes with a line break":  "a character in a text",
+	"growth with a line break": "a character in a text",
+	"count octal":              "the form is lost",
+	"count hex":                "the form is lost",
+	"run an empty program":     "one element of several",
+	"run with NUL":             "a character in a text",
+	"waiver with min":          "two values",
 }
 
 func TestSchemaRefusesBadFiles(t *testing.T) {

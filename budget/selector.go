@@ -66,7 +66,7 @@ func (t *Target) Mismatch(environment map[string]string) []string {
 	for _, c := range t.OnlyWhen {
 		value, ok := environment[c.Name]
 		if !ok {
-			out = append(out, "only_when wants "+c.Name+" "+quote(c.Pattern)+", and the captures do not say it")
+			out = append(out, "only_when wants "+element(c.Name)+" "+quote(c.Pattern)+", and the captures do not say it")
 			continue
 		}
 		parts := strings.Split(value, " | ")
@@ -75,7 +75,7 @@ func (t *Target) Mismatch(environment map[string]string) []string {
 		}
 		for _, one := range parts {
 			if !globMatch(c.Pattern, one) {
-				out = append(out, "only_when wants "+c.Name+" "+quote(c.Pattern)+", got "+quote(one))
+				out = append(out, "only_when wants "+element(c.Name)+" "+quote(c.Pattern)+", got "+quote(one))
 			}
 		}
 	}

@@ -28,6 +28,12 @@ func (p *parser) scalar(v pair, want string) (string, bool) {
 	return "", false
 }
 
+// plainASCII tells whether a text has nothing in it but what a number is written
+// with: its Text is shown in one line.
+func plainASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
 // readLimit reads a max, or a min where lower is set, in the unit of the metric.
 func (p *parser) readLimit(v pair, unit measure.Unit, lower bool) *Limit {
 	text, ok := p.scalar(v, wanted(unit))
@@ -35,6 +41,9 @@ func (p *parser) readLimit(v pair, unit measure.Unit, lower bool) *Limit {
 		return nil
 	}
 	value, bad := parseValue(text, unit, lower)
+	if !plainASCII(text) {
+		bad = &Error{Rule: "number", Message: "want " + wanted(unit) + ", got " + quote(text)}
+	}
 	if bad == nil {
 		bad = checkRange(text, value, unit)
 	}
@@ -57,7 +66,7 @@ func (p *parser) readGrowth(v pair, metric measure.Metric) *Growth {
 	number, percent := strings.CutSuffix(text, "%")
 	r, isNumber := decimal(strings.TrimSpace(number))
 	switch {
-	case !isNumber:
+	case !isNumber, !plainASCII(text):
 		p.add(v.place(), v.path, "percent", "want "+string(typePercent)+", got "+quote(text), "")
 	case !percent:
 		p.add(v.place(), v.path, "percent", "growth without a percent sign: "+quote(text), "want "+string(typePercent))

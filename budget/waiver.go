@@ -42,16 +42,28 @@ func (w *Waiver) Holds(v measure.Value) bool {
 	return (w.Max == nil || v.Cmp(w.Max.Value) <= 0) && (w.Min == nil || v.Cmp(w.Min.Value) >= 0)
 }
 
-// WaiverFor gives the waiver of a row, the first of the file where several cover
-// it; nil where there is none. It may have expired: that is a failure, and the
-// caller's to say.
+// WaiverFor gives the waiver of a row; nil where there is none. Where several cover
+// it the strictest counts, whatever their order: the one that lets least pass, then
+// the one that ends first. It may have expired: that is a failure, and the caller's
+// to say.
 func (f *File) WaiverFor(target, metric string, labels measure.Labels) *Waiver {
+	var out *Waiver
 	for _, w := range f.Waivers {
-		if w.Covers(target, metric, labels) {
-			return w
+		if w.Covers(target, metric, labels) && (out == nil || w.stricter(out)) {
+			out = w
 		}
 	}
-	return nil
+	return out
+}
+
+func (w *Waiver) stricter(v *Waiver) bool {
+	order := 0
+	if w.Max != nil && v.Max != nil {
+		order = w.Max.Value.Cmp(v.Max.Value)
+	} else if w.Min != nil && v.Min != nil {
+		order = v.Min.Value.Cmp(w.Min.Value)
+	}
+	return order < 0 || order == 0 && w.Until < v.Until
 }
 
 func (p *parser) readWaivers(v pair) []*Waiver {
