@@ -219,7 +219,7 @@ func (s Start) has(name string) bool {
 func (s Start) spread(name string, selector Selector) (low, high measure.Value, runs int, kind measure.Kind) {
 	metric, _ := measure.Lookup(name)
 	for _, m := range s.Runs {
-		rows := rowsOf(m, &Entry{Metric: metric, Select: selector})
+		rows := matching(m.Rows, &Entry{Metric: metric, Select: selector})
 		largest, smallest := extremes(rows)
 		if largest == nil {
 			continue

@@ -43,7 +43,7 @@ func TestInit(t *testing.T) {
 		found[s.Name] = Found{Head: s.Runs[0], Base: s.Runs}
 		for _, e := range f.Target(s.Name).Budgets { // every run is within every limit
 			for _, m := range s.Runs {
-				for _, r := range rowsOf(m, e) {
+				for _, r := range matching(m.Rows, e) {
 					if e.Max != nil && !isSlope(e.Metric.Unit) && r.Value.Cmp(e.Max.Value) > 0 {
 						t.Errorf("%s %s: %s is over %s", s.Name, e.Metric.Name, r.Value.Exact(r.Unit), e.Max.Text)
 					}

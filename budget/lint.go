@@ -33,7 +33,7 @@ const (
 // what is known of each target, by name, and may be nil. All findings are given at
 // once, in the order of the files and places; each has its Level.
 func Lint(f *File, found map[string]Found, today Date) Errors {
-	l := &linter{file: f, found: found, today: today, seen: map[string]bool{}}
+	l := &linter{file: f, found: found, today: today, seen: map[string]bool{}, index: map[*measure.Measurement]map[string][]measure.Row{}}
 	for i := range lintRules {
 		l.rule = &lintRules[i]
 		l.rule.check(l)
@@ -62,6 +62,7 @@ type linter struct {
 	today Date
 	rule  *lintRule
 	seen  map[string]bool // what stands in an anchored value is reported once
+	index map[*measure.Measurement]map[string][]measure.Row
 	out   Errors
 }
 
@@ -87,16 +88,32 @@ func (l *linter) entries(visit func(t *Target, e *Entry, path string)) {
 
 // rows gives what was measured of an entry on the head: rows with a value.
 func (l *linter) rows(t *Target, e *Entry) []measure.Row {
-	return rowsOf(l.found[t.Name].Head, e)
+	return l.rowsIn(l.found[t.Name].Head, e)
 }
 
-func rowsOf(m *measure.Measurement, e *Entry) []measure.Row {
-	var out []measure.Row
-	if m != nil {
+// rowsIn is matching with an index by name: many entries ask for the rows of one
+// measurement.
+func (l *linter) rowsIn(m *measure.Measurement, e *Entry) []measure.Row {
+	if m == nil {
+		return nil
+	}
+	byName, ok := l.index[m]
+	if !ok {
+		byName = map[string][]measure.Row{}
 		for _, r := range m.Rows {
-			if r.Name == e.Metric.Name && r.Value != nil && e.Select.Matches(r.Labels) {
-				out = append(out, r)
-			}
+			byName[r.Name] = append(byName[r.Name], r)
+		}
+		l.index[m] = byName
+	}
+	return matching(byName[e.Metric.Name], e)
+}
+
+// matching gives the rows with a value that an entry judges.
+func matching(rows []measure.Row, e *Entry) []measure.Row {
+	var out []measure.Row
+	for _, r := range rows {
+		if r.Name == e.Metric.Name && r.Value != nil && e.Select.Matches(r.Labels) {
+			out = append(out, r)
 		}
 	}
 	return out

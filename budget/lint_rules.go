@@ -102,14 +102,14 @@ func lintNeedless(l *linter) {
 			continue // growth may be what it lifts
 		}
 		covered, needed := 0, false
-		for _, r := range rowsOf(found.Head, e) {
+		for _, r := range l.rowsIn(found.Head, e) {
 			if !w.Select.Matches(r.Labels) {
 				continue
 			}
 			covered++
 			needed = needed || e.Max != nil && r.Value.Cmp(e.Max.Value) > 0 || e.Min != nil && r.Value.Cmp(e.Min.Value) < 0
 			for _, m := range found.Base {
-				for _, b := range rowsOf(m, e) {
+				for _, b := range l.rowsIn(m, e) {
 					needed = needed || e.Growth != nil && same(b, r) && e.Growth.Exceeded(*b.Value, *r.Value, e.Floor)
 				}
 			}
@@ -196,7 +196,7 @@ func lintSpread(l *linter) {
 		}
 		low, high := map[string]measure.Value{}, map[string]measure.Value{}
 		for _, m := range runs {
-			for _, r := range rowsOf(m, e) {
+			for _, r := range l.rowsIn(m, e) {
 				key := r.Labels.Key("program", "host", "file")
 				if v, ok := low[key]; !ok || r.Value.Cmp(v) < 0 {
 					low[key] = *r.Value

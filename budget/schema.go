@@ -96,12 +96,12 @@ func ref(name string) map[string]any { return map[string]any{"$ref": "#/$defs/" 
 
 func words(list ...string) map[string]any { return map[string]any{"enum": list} }
 
-func matching(pattern string) map[string]any {
+func textLike(pattern string) map[string]any {
 	return map[string]any{"type": "string", "pattern": pattern}
 }
 
 // plainText is text with something in it.
-var plainText = matching(`\S`)
+var plainText = textLike(`\S`)
 
 // oneOrMore is a value or a list of such values, without one twice.
 func oneOrMore(item map[string]any) map[string]any {
@@ -128,7 +128,7 @@ func valueSchema(k key) map[string]any {
 	case typeFramework:
 		return words(frameworks...)
 	case typeLoosen:
-		return matching(`^\s*(warn|fail|label:.*\S.*)\s*$`)
+		return textLike(`^\s*(warn|fail|label:.*\S.*)\s*$`)
 	case typeText:
 		return map[string]any{"type": anyScalar, "pattern": `\S`}
 	case typeTarget:
@@ -136,7 +136,7 @@ func valueSchema(k key) map[string]any {
 	case typeMetric:
 		return words(metricNames(k.in == inDevice)...)
 	case typeCapability:
-		return matching(`^\s*\d{1,3}\.\d{1,3}\s*$`)
+		return textLike(`^\s*\d{1,3}\.\d{1,3}\s*$`)
 	case typeNumber:
 		return map[string]any{"type": []string{"integer", "string"}, "pattern": `^` + blank + numberPattern + blank + `$`,
 			"minimum": numberRange[k.name][0], "maximum": numberRange[k.name][1]}
@@ -145,9 +145,9 @@ func valueSchema(k key) map[string]any {
 	case typeTime:
 		return ref(unitName(measure.Seconds))
 	case typeDate:
-		return matching(`^\s*\d{4}-\d{2}-\d{2}\s*$`)
+		return textLike(`^\s*\d{4}-\d{2}-\d{2}\s*$`)
 	case typePaths, typePatterns, typeBase:
-		return oneOrMore(matching(`^[^\\\x00-\x1f]+$`))
+		return oneOrMore(textLike(`^[^\\\x00-\x1f]+$`))
 	case typeNames:
 		return oneOrMore(plainText)
 	case typeCommand:
@@ -206,7 +206,7 @@ func budgetsSchema() map[string]any {
 func entrySchema(unit measure.Unit, better bool) map[string]any {
 	limit := ref(unitName(unit))
 	values := map[string]any{"max": limit, "min": limit, "floor": ref(unitName(floorUnit(unit))), "up_to": ref(unitName(floorUnit(unit))),
-		"growth": matching(`^` + blank + strings.Replace(numberPattern, "[+-]", "[+]", 1) + blank + `%` + blank + `$`)}
+		"growth": textLike(`^` + blank + strings.Replace(numberPattern, "[+-]", "[+]", 1) + blank + `%` + blank + `$`)}
 	object := objectSchema(inEntry, values)
 	properties := object["properties"].(map[string]any)
 	limits := []any{requires("max"), requires("min")}
@@ -237,9 +237,9 @@ func limitSchema(unit measure.Unit) map[string]any {
 		if unit == measure.ByteUnit {
 			start = strings.Replace(start, "[+-]", "[+]", 1)
 		}
-		return with(matching(start+`(B|KiB|MiB|GiB|TiB|PiB|kB|MB|GB|TB|PB)`+per+blank+`$`), "description", wanted(unit))
+		return with(textLike(start+`(B|KiB|MiB|GiB|TiB|PiB|kB|MB|GB|TB|PB)`+per+blank+`$`), "description", wanted(unit))
 	case measure.Seconds:
-		return with(matching(start+`(ms|s|min|h)`+blank+`$`), "description", wanted(unit))
+		return with(textLike(start+`(ms|s|min|h)`+blank+`$`), "description", wanted(unit))
 	}
 	out := map[string]any{"type": []string{"number", "string"}, "pattern": start + per + blank + `$`, "description": wanted(unit)}
 	if !isSlope(unit) {
