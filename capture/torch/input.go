@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	bufferSize = 256 << 10
+	bufferSize = 64 << 10
 	// lowWater is how many bytes refill leaves at least before the end of the
 	// input: enough for any opcode with its argument but for long strings.
 	lowWater = 512

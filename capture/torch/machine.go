@@ -151,7 +151,7 @@ func (m *machine) pushFull(v ref) error {
 
 func (m *machine) pushInt(n int64) error {
 	if n<<4>>4 == n {
-		return m.push(tagInt<<tagShift | ref(n)&payload)
+		return m.push(intRef(n))
 	}
 	return m.pushWide(uint64(n))
 }

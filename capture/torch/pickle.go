@@ -73,38 +73,54 @@ func (m *machine) pickle() error {
 func (m *machine) run() error {
 	in := m.in
 	buf, pos := in.buf[:in.end], in.pos
+	// Plain values are pushed here, with the stack's height in a register; all
+	// else is done by the machine's methods.
+	stack, sp, memo := &m.stack, m.sp, m.memo
 	// The last opcodes of the buffer are left to rare, which looks at the end.
 	for last := len(buf) - 10; pos <= last; {
-		var err error
-		n := 1
-		switch op := buf[pos]; op {
-		case 'h', 'j': // BINGET, LONG_BINGET: most of a file are runs of them, the frames of stacks
-			n = m.recallAll(buf[pos:])
-			switch {
-			case n > 0:
-			case op == 'h':
-				n = 2
-				err = m.recall(uint32(buf[pos+1]))
-			default:
-				n = 5
-				err = m.recall(binary.LittleEndian.Uint32(buf[pos+1:]))
+		n, v := 1, ref(0)
+		op := buf[pos]
+		switch op {
+		case 'h': // BINGET
+			n = 2
+			if i := int(buf[pos+1]); i < len(memo) {
+				v = memo[i]
 			}
-		case 0x94: // MEMOIZE
-			if m.sp > 0 && m.stack[m.sp-1].tag() < tagOpen {
-				m.memo = append(m.memo, m.stack[m.sp-1])
-			} else {
-				err = m.memoize(uint32(len(m.memo)))
+		case 'j': // LONG_BINGET
+			n = 5
+			if i := binary.LittleEndian.Uint32(buf[pos+1:]); i < uint32(len(memo)) {
+				v = memo[i]
 			}
 		case 0x8a: // LONG1
 			size := int(buf[pos+1])
-			if size > 8 {
-				in.pos = pos
-				return nil
+			if size <= 8 { // the eight bytes after the length are buffered
+				shift := 64 - 8*size
+				if i := int64(binary.LittleEndian.Uint64(buf[pos+2:])<<shift) >> shift; i<<4>>4 == i {
+					n, v = 2+size, intRef(i)
+				}
 			}
-			// The eight bytes after the length are buffered.
-			n = 2 + size
-			shift := 64 - 8*size
-			err = m.pushInt(int64(binary.LittleEndian.Uint64(buf[pos+2:])<<shift) >> shift)
+		case 'K': // BININT1
+			n = 2
+			v = tagInt<<tagShift | ref(buf[pos+1])
+		case 'M': // BININT2
+			n = 3
+			v = tagInt<<tagShift | ref(binary.LittleEndian.Uint16(buf[pos+1:]))
+		case 'J': // BININT
+			n = 5
+			v = intRef(int64(int32(binary.LittleEndian.Uint32(buf[pos+1:]))))
+		}
+		if v-1 < tagOpen<<tagShift-1 && sp < stackLimit { // neither none nor a container
+			stack[sp] = v
+			sp++
+			pos += n
+			continue
+		}
+		m.sp = sp
+		var err error
+		switch op {
+		case 0x94: // MEMOIZE
+			err = m.memoize(uint32(len(m.memo)))
+			memo = m.memo
 		case '(':
 			err = m.pushMark()
 		case '}':
@@ -119,15 +135,6 @@ func (m *machine) run() error {
 			err = m.setOne()
 		case 'a':
 			err = m.appendOne()
-		case 'K': // BININT1
-			n = 2
-			err = m.push(tagInt<<tagShift | ref(buf[pos+1]))
-		case 'M': // BININT2
-			n = 3
-			err = m.push(tagInt<<tagShift | ref(binary.LittleEndian.Uint16(buf[pos+1:])))
-		case 'J': // BININT
-			n = 5
-			err = m.pushInt(int64(int32(binary.LittleEndian.Uint32(buf[pos+1:]))))
 		case 0x8c: // SHORT_BINUNICODE
 			n = 2 + int(buf[pos+1])
 			if pos+n > len(buf) {
@@ -137,12 +144,6 @@ func (m *machine) run() error {
 			err = m.pushText(buf[pos+2 : pos+n])
 		case 0x86:
 			err = m.tuple(2)
-		case 'q': // BINPUT
-			n = 2
-			err = m.memoize(uint32(buf[pos+1]))
-		case 'r': // LONG_BINPUT
-			n = 5
-			err = m.memoize(binary.LittleEndian.Uint32(buf[pos+1:]))
 		default:
 			in.pos = pos
 			return nil
@@ -151,36 +152,11 @@ func (m *machine) run() error {
 			in.pos = pos
 			return err
 		}
+		sp = m.sp
 		pos += n
 	}
-	in.pos = pos
+	in.pos, m.sp = pos, sp
 	return nil
-}
-
-// recallAll pushes values of the memo for as long as one opcode after the other
-// asks for a plain one. It gives how many bytes these opcodes take.
-func (m *machine) recallAll(b []byte) int {
-	memo, stack, sp, pos := m.memo, &m.stack, m.sp, 0
-	for pos+5 <= len(b) && sp < stackLimit {
-		i, n := uint32(b[pos+1]), 2
-		if op := b[pos]; op == 'j' {
-			i, n = binary.LittleEndian.Uint32(b[pos+1:]), 5
-		} else if op != 'h' {
-			break
-		}
-		if i >= uint32(len(memo)) {
-			break
-		}
-		v := memo[i]
-		if v-1 >= tagOpen<<tagShift-1 { // unset, open or used
-			break
-		}
-		stack[sp] = v
-		sp++
-		pos += n
-	}
-	m.sp = sp
-	return pos
 }
 
 // rare executes one opcode, any opcode, near the end of the buffer too. It

@@ -40,3 +40,6 @@ var tagNoun = [...]string{"nothing", "integer", "integer", "integer", "integer b
 	"container", "container that was used before"}
 
 func (r ref) noun() string { return tagNoun[r.tag()] }
+
+// intRef makes a value of an integer of at most 60 bits.
+func intRef(n int64) ref { return tagInt<<tagShift | ref(n)&payload }

@@ -25,7 +25,7 @@ func isPickle(head []byte) bool {
 	case head[0] == '}' || head[0] == ']': // protocol 1: EMPTY_DICT or EMPTY_LIST, then BINPUT
 		return head[1] == 'q'
 	case len(head) > 3 && head[0] == '(' && (head[1] == 'd' || head[1] == 'l'): // protocol 0: MARK, DICT or LIST
-		return head[2] == 'p' && head[3] >= '0' && head[3] <= '9' || bytes.IndexByte([]byte("V(."), head[2]) >= 0
+		return head[2] == 'p' && isDigits(head[3:4]) || bytes.IndexByte([]byte("VS(."), head[2]) >= 0
 	}
 	return false
 }
