@@ -37,10 +37,13 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 				continue
 			}
 			if e := t.live.find(b.Address); e.event != 0 {
-				matched++
-				if e.size != b.Requested {
+				if e.found || e.size != b.Requested {
 					mismatched++
 				}
+				if !e.found {
+					matched++
+				}
+				e.found = true
 				if e.stack < firstStack && b.Stack >= firstStack {
 					// context="state" keeps stacks on the blocks alone.
 					e.stack = b.Stack

@@ -147,6 +147,9 @@ func TestMalformed(t *testing.T) {
 		{"is_expandable is an integer", pickled(dict(text("segments"), list(dict(text("address"), "K\x01", text("total_size"), "K\x00", text("is_expandable"), "K\x01", text("blocks"), "]")))), "is_expandable: want True or False, got integer"},
 		{"pool id is a string", pickled(dict(text("segments"), list(dict(text("address"), "K\x01", text("total_size"), "K\x00", text("segment_pool_id"), text("a"), text("blocks"), "]")))), "segment_pool_id: want two integers, got string"},
 		{"settings are a list", pickled(dict(text("segments"), "]", text("allocator_settings"), list("K\x01", "K\x02", "K\x03"))), "allocator_settings: want a dict, got value of another kind"},
+		{"overlapping segments", snapshot([]string{segment(4096, 1024, block(4096, 1024, "inactive")), segment(4608, 512, block(4608, 512, "inactive"))}, nil), "damaged file: the segments at 0x1000 and 0x1200 overlap"},
+		{"one segment twice", snapshot([]string{segment(0, 512, block(0, 512, "inactive")), segment(0, 512, block(0, 512, "inactive"))}, nil), "damaged file: the segments at 0x0 and 0x0 overlap"},
+		{"many settings", pickled(dict(text("segments"), "]", text("allocator_settings"), "}"+strings.Repeat("("+strings.Repeat(text("k")+"N", 100)+"u", 3))), "more than 256 allocator_settings"},
 		{"a second pickle", good() + good(), "a second pickle follows: one snapshot a file"},
 		{"deep nesting", "\x80\x04" + strings.Repeat("](", 300), "nested deeper than 256"},
 		{"sum beyond int64", snapshot(nil, many(1<<14, func(i int) string { return event("alloc", int64(i), 1<<48) })), "sizes add up to more than"},
@@ -221,7 +224,7 @@ func TestTolerated(t *testing.T) {
 	}{
 		{"NUL padding", good() + "\x00\x00\x00", ""},
 		{"trailing text", good() + "\nbye", "4 bytes after the end of the snapshot"},
-		{"unknown action", snapshot(nil, []string{event("empty_cache", 0, 0), event("workspace_snapshot", 0, 1)}), `unknown action "empty_cache"`},
+		{"unknown action", snapshot(nil, []string{event("empty_cache", 0, 0), event("workspace_snapshot", 0, 1)}), `2 events of unknown actions were counted and otherwise ignored: "empty_cache" (1), "workspace_snapshot" (1)`},
 		{"unknown state", snapshot([]string{segment(0, 512, block(0, 512, "dreaming"))}, nil), `unknown state count as reserved only: "dreaming" (1)`},
 		{"blocks do not add up", snapshot([]string{segment(0, 1024, block(0, 512, "inactive"))}, nil), "1 segments whose blocks do not add up"},
 		{"awaiting free as documented", snapshot([]string{segment(0, 512, block(0, 512, "active_awaiting_free"))}, nil), ""},
@@ -231,7 +234,8 @@ func TestTolerated(t *testing.T) {
 		{"address from 2^63 on", snapshot(nil, []string{dict(text("action"), text("alloc"), text("size"), "K\x01", text("addr"), "\x8a\x09\x00\x00\x00\x00\x00\xff\xff\xff\x00"),
 			dict(text("action"), text("free_completed"), text("size"), "K\x01", text("addr"), "\x8a\x08\x00\x00\x00\x00\x00\xff\xff\xff")}), ""},
 		{"float without a fraction", snapshot(nil, []string{dict(text("action"), text("oom"), text("size"), "G\x41\xd0\x00\x00\x00\x00\x00\x00")}), ""},
-		{"the longest setting", pickled(dict(text("segments"), "]", text("allocator_settings"), dict(text("max_split_size"), "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"))), ""},
+		{"nothing at all", pickled(list()), "nothing was measured"},
+		{"the longest setting", pickled(dict(text("segments"), list(segment(0, 0)), text("allocator_settings"), dict(text("max_split_size"), "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00"))), ""},
 		{"one tuple of another kind", pickled(dict(text("segments"), list(segment(0, 0)), text("x"), "(NNNNt")), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -278,6 +282,7 @@ func TestMissingFrees(t *testing.T) {
 		{"allocated twice", live, with(event("alloc", 4608, 512), event("free_completed", 9999, 512)), 0, "contradicts itself"},
 		{"freed twice", live, with(event("free_completed", 9999, 512), event("free_completed", 9999, 512)), 0, "contradicts itself"},
 		{"freed with another size", half, with(event("free_completed", 4608, 256)), 0, "would have been live"},
+		{"one block twice", []string{segment(4096, 1024, block(4096, 512, "active_allocated"), block(4096, 512, "active_allocated"))}, allocs, 0, "gone at the dump"},
 		{"recording ended early", half, with(event("free_completed", 7777, 512)), 0, "disagree on 1 blocks"},
 		{"freed without an allocation", half, with(event("free_completed", 4608, 512), event("free_completed", 7777, 100)), 1124, ""},
 		{"two events are a history", live, allocs, 1024, ""},

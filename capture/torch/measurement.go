@@ -139,7 +139,11 @@ func (d *Device) fact(labels measure.Labels) measure.TraceFact {
 			f.Actions[Action(a).String()] = n
 		}
 	}
-	for name, n := range h.UnknownActions {
+	for i, name := range slices.Sorted(maps.Keys(h.UnknownActions)) {
+		n := h.UnknownActions[name]
+		if i >= namesShown {
+			name = "unknown"
+		}
 		f.Actions[limit(name)] += n
 	}
 	return f
@@ -148,6 +152,9 @@ func (d *Device) fact(labels measure.Labels) measure.TraceFact {
 // warn collects what a report of this snapshot must say.
 func (m *machine) warn(s *Snapshot) {
 	add := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
+	if len(s.Devices) == 0 {
+		add("no device has segments or events: nothing was measured")
+	}
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		h := &d.History
@@ -159,19 +166,19 @@ func (m *machine) warn(s *Snapshot) {
 				add("device %d: the history was cut: older events were dropped; the peak is that of the recorded window, %s were live before it (raise max_entries)", d.Ordinal, measure.Bytes(h.Baseline))
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(h.UnknownActions)) {
-			add("device %d: %d events of the unknown action %q were counted and otherwise ignored", d.Ordinal, h.UnknownActions[name], limit(name))
+		if n := h.Counts[Unknown]; n > 0 {
+			add("device %d: %d events of unknown actions were counted and otherwise ignored: %s", d.Ordinal, n, quoted(h.UnknownActions))
 		}
 		if !s.hasSegments {
 			add("device %d: the file has no segments: only the events are known", d.Ordinal)
 		}
 	}
-	states := make([]string, 0, len(m.unknownStates))
-	for w, n := range m.unknownStates {
-		states = append(states, fmt.Sprintf("%q (%d)", limit(clean(m.texts.list[w])), n))
-	}
-	if slices.Sort(states); len(states) > 0 {
-		add("blocks in an unknown state count as reserved only: %s", strings.Join(states[:min(len(states), 5)], ", "))
+	if len(m.unknownStates) > 0 {
+		states := map[string]int64{}
+		for w, n := range m.unknownStates {
+			states[clean(m.texts.list[w])] += n
+		}
+		add("blocks in an unknown state count as reserved only: %s", quoted(states))
 	}
 	if m.misfits > 0 {
 		add("%d segments whose blocks do not add up to the segment's size", m.misfits)
@@ -182,4 +189,19 @@ func (m *machine) warn(s *Snapshot) {
 	if s.HostSegments > 0 {
 		add("%s of pinned host memory in %d segments are part of no device's numbers", measure.Bytes(s.HostBytes), s.HostSegments)
 	}
+}
+
+// namesShown is how many of the names that a file makes up are shown.
+const namesShown = 5
+
+// quoted lists names with their counts.
+func quoted(counts map[string]int64) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if len(out) == namesShown {
+			return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", len(counts)-namesShown)
+		}
+		out = append(out, fmt.Sprintf("%q (%d)", limit(name), counts[name]))
+	}
+	return strings.Join(out, ", ")
 }

@@ -176,7 +176,7 @@ func TestLiveSet(t *testing.T) {
 	for i := range int64(20000) {
 		addr := uint64(rng.IntN(600)) << 9
 		if i < 5000 || rng.IntN(2) == 0 {
-			b := liveBlock{addr, i, i + 1, StackID(i)}
+			b := liveBlock{addr: addr, size: i, event: i + 1, stack: StackID(i)}
 			_, there := want[addr]
 			if s.put(b) != there {
 				t.Fatalf("put %#x: replaced %v, want %v", addr, !there, there)

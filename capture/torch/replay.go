@@ -75,7 +75,7 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 		if after {
 			t.misses++
 		}
-		if t.live.put(liveBlock{addr, size, i, stack}) {
+		if t.live.put(liveBlock{addr: addr, size: size, event: i, stack: stack}) {
 			t.contradictions++
 		}
 		if len(t.freedBefore) > 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+const settingLimit = 256 // torch 2.15 has 11
+
 // settings reads allocator_settings: names and plain values, and one dict
 // (roundup_power2_divisions) whose entries become "key:value,…".
 func (m *machine) settings(s *Snapshot, v ref) error {
@@ -18,6 +20,9 @@ func (m *machine) settings(s *Snapshot, v ref) error {
 		k := d.pairs[i].low()
 		if k < numKeys {
 			m.seen[shapeOther] |= 1 << k
+		}
+		if len(s.Settings) == settingLimit {
+			return fmt.Errorf("more than %d allocator_settings", settingLimit)
 		}
 		s.Settings = append(s.Settings, Setting{clean(m.texts.list[k]), m.settingText(d.pairs[i+1])})
 	}

@@ -197,7 +197,7 @@ func shown(file string, o owner, root string) string {
 
 func (t *sites) place(frame uint32) place {
 	f := t.s.Frames[frame]
-	return place{file: t.names[frame], function: limit(f.Name), line: f.Line}
+	return place{file: limit(t.names[frame]), function: limit(f.Name), line: f.Line}
 }
 
 // limit bounds a name for reports.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // Options say how to read a snapshot.
@@ -324,7 +326,12 @@ func (m *machine) finish(s *Snapshot) error {
 func (d *Device) sum() error {
 	st := &d.State
 	st.PoolsKnown = true
-	for _, g := range d.Segments {
+	for i, g := range d.Segments {
+		if i > 0 {
+			if last := d.Segments[i-1]; g.Address-last.Address < uint64(last.TotalSize) {
+				return fmt.Errorf("damaged file: the segments at %#x and %#x overlap", last.Address, g.Address)
+			}
+		}
 		st.Reserved += g.TotalSize
 		private := g.Pool != PoolID{}
 		st.PoolsKnown = st.PoolsKnown && g.PoolKnown
@@ -362,27 +369,23 @@ func (d *Device) sum() error {
 	return nil
 }
 
-// clean makes a text of the file fit for a report: valid UTF-8, no control
-// characters.
+// clean makes a text of the file fit for a report: valid UTF-8 that can be
+// seen, at most 4 KiB of it.
 func clean(s string) string {
-	ok := true
+	if len(s) > 4096 {
+		s = s[:4096] + "…"
+	}
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
-			ok = false
-			break
+			return strings.Map(func(r rune) rune {
+				if !unicode.IsPrint(r) {
+					return '?'
+				}
+				return r
+			}, s)
 		}
 	}
-	if ok {
-		return s
-	}
-	out := []rune{}
-	for _, r := range s {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			r = '?'
-		}
-		out = append(out, r)
-	}
-	return string(out)
+	return s
 }
 
 // Validate tells whether the parts of a snapshot agree; one that Read returned
