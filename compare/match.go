@@ -210,16 +210,15 @@ func common(bs, hs []*measure.Contributor) (sum measure.Bytes) {
 	return sum
 }
 
-// matchRenamed pairs leftovers that are alone on their side in class, bytes and
-// count: the same thing under another name.
+// matchRenamed pairs leftovers that are alone on their side in class, operation,
+// bytes and count: the same thing under another name.
 func (m *matcher) matchRenamed() {
 	type look struct {
-		class   string
-		grouped bool
-		bytes   measure.Bytes
-		count   int64
+		class, operation string
+		bytes            measure.Bytes
+		count            int64
 	}
-	of := func(c *measure.Contributor) look { return look{c.Class, c.Group != "", c.Bytes, c.Count} }
+	of := func(c *measure.Contributor) look { return look{c.Class, operation(c), c.Bytes, c.Count} }
 	only := func(s side) map[look]*measure.Contributor {
 		found, twice := map[look]*measure.Contributor{}, map[look]bool{}
 		for _, c := range s.all {
@@ -243,6 +242,20 @@ func (m *matcher) matchRenamed() {
 			m.pair(b, h)
 		}
 	}
+}
+
+// operation is what stays of a key where files, functions and modules are
+// renamed: a call site's callee, or the last name of an XLA op_name (keys are
+// "class / op_name / function").
+func operation(c *measure.Contributor) string {
+	if c.Group != "" {
+		return "site" + callee(c)
+	}
+	parts := strings.Split(c.Key, " / ")
+	if len(parts) < 3 {
+		return c.Key
+	}
+	return path.Base(parts[len(parts)-2])
 }
 
 // finish makes the list; leftovers that the other side would not have kept
