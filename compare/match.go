@@ -246,16 +246,16 @@ func (m *matcher) matchRenamed() {
 
 // operation is what stays of a key where files, functions and modules are
 // renamed: a call site's callee, or the last name of an XLA op_name (keys are
-// "class / op_name / function").
+// class/op_name/function, and op_names hold slashes).
 func operation(c *measure.Contributor) string {
 	if c.Group != "" {
 		return "site" + callee(c)
 	}
-	parts := strings.Split(c.Key, " / ")
+	parts := strings.Split(c.Key, "/")
 	if len(parts) < 3 {
 		return c.Key
 	}
-	return path.Base(parts[len(parts)-2])
+	return parts[len(parts)-2]
 }
 
 // finish makes the list; leftovers that the other side would not have kept
