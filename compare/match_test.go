@@ -81,7 +81,7 @@ func TestContributors(t *testing.T) {
 			[]string{"new temp/c/dot/f 4.00 MiB", "gone temp/a/dot/f -4.00 MiB", "gone temp/b/dot/f -4.00 MiB"}},
 		{"what the other side folds into other is not called gone",
 			[]measure.Contributor{plain("big", 2000*mib, "temp"), plain("little", mib/4, "temp")},
-			[]measure.Contributor{plain("big", 9000*mib, "temp"), {Key: measure.Other, Display: measure.Other, Bytes: mib/4}},
+			[]measure.Contributor{plain("big", 9000*mib, "temp"), {Key: measure.Other, Display: measure.Other, Bytes: mib / 4}},
 			[]string{"grown big 6.84 GiB"}},
 	} {
 		got := moved(Contributors(c.base, c.head, totals(c.base), totals(c.head)))

@@ -30,7 +30,6 @@ type machine struct {
 	floats []float64 // numbers with a fraction
 
 	field [numKeys]ref // the fields of the dict being decoded
-	ids   []uint32     // scratch
 
 	// What the dicts had in common, to tell the release of torch.
 	seen [shapeTop + 1]keySet

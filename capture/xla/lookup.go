@@ -114,11 +114,3 @@ func (m *Module) root(computation int64) *Instruction {
 	}
 	return nil
 }
-
-// buffer gives the logical buffer with an id, nil if there is none.
-func (m *Module) buffer(id int64) *LogicalBuffer {
-	if i, ok := m.find().buffer[id]; ok {
-		return &m.Assignment.Buffers[i]
-	}
-	return nil
-}
