@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,20 +203,27 @@ func (b *bases) stale(w *compare.Workload, f found, files *base.Files) {
 }
 
 // previous is the budget of the run's base; nil where there is none. That it
-// cannot be read is a warning: an old error must not block its own repair.
-func (b *bases) previous() (old *budget.File, warnings []string) {
+// cannot be read is a warning (an old error must not block its own repair, and a
+// shallow clone is the default of actions/checkout), unless the policy is that
+// nothing may be loosened: then what cannot be seen is not let through.
+func (b *bases) previous(file *budget.File) (old *budget.File, unseen []compare.Notice, warnings []string) {
 	if b.repo == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	f := b.at("")
-	if f.tree == nil {
-		return nil, nil
+	err := f.err
+	if err == nil && f.tree != nil {
+		old, err = b.budgetAt(f.tree)
 	}
-	old, err := b.budgetAt(f.tree)
-	if err != nil {
-		return nil, []string{"the budget of the base cannot be compared: " + err.Error()}
+	if err == nil {
+		return old, nil, nil
 	}
-	return old, nil
+	text := "whether this change loosens its own budget cannot be seen: " + err.Error()
+	if file.Policy.Loosen.Value == "warn" {
+		return nil, nil, []string{text}
+	}
+	at := file.Policy.Loosen.Pos
+	return nil, []compare.Notice{{Verdict: compare.Fail, Effect: "loosens", Text: text, File: cmp.Or(at.File, filepath.ToSlash(b.config)), Line: at.Line, Column: at.Column}}, nil
 }
 
 // changes tells how the budget differs from that of the base. The stricter of

@@ -167,8 +167,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 		return nil, nil, err
 	}
 	from.within = within
-	old, warnings := from.previous()
-	var changes []compare.Notice
+	old, changes, warnings := from.previous(file)
 	if old != nil {
 		changes = from.changes(old, file, s)
 	}
