@@ -179,7 +179,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if err != nil {
 		return nil, nil, err
 	}
-	if from.explicit, err = o.assignBases(targets); err != nil {
+	if from.explicit, err = assign("--base", o.bases, targets); err != nil {
 		return nil, nil, err
 	}
 	p := newProgress(s)
@@ -214,11 +214,25 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	return r, measured, nil
 }
 
-// readBudget reads the budget file with all that it includes.
+// readBudget reads the budget file with all that it includes, and refuses keys
+// that would not be obeyed.
 func (o checkOptions) readBudget(within guard) (*budget.File, map[string][]byte, error) {
+	file, sources, err := loadBudget(o.config, within)
+	if err != nil {
+		return nil, nil, err
+	}
+	if faults := file.Unsupported(); len(faults) > 0 {
+		return nil, nil, budgetError{faults, sources}
+	}
+	return file, sources, nil
+}
+
+// loadBudget reads the budget file with all that it includes, and gives the text
+// of each by its path.
+func loadBudget(config string, within guard) (*budget.File, map[string][]byte, error) {
 	sources := map[string][]byte{}
-	file, err := budget.Load(filepath.ToSlash(o.config), func(path string) ([]byte, error) {
-		if path != filepath.ToSlash(o.config) {
+	file, err := budget.Load(filepath.ToSlash(config), func(path string) ([]byte, error) {
+		if path != filepath.ToSlash(config) {
 			if err := cmp.Or(within.pattern(path), within.files([]string{path})); err != nil {
 				return nil, err
 			}
@@ -236,13 +250,11 @@ func (o checkOptions) readBudget(within guard) (*budget.File, map[string][]byte,
 		return data, nil
 	})
 	var faults budget.Errors
-	if err == nil {
-		faults = file.Unsupported()
-	} else if !errors.As(err, &faults) {
-		return nil, nil, usagef("%v; name the budget file with --config", err)
-	}
-	if len(faults) > 0 {
+	switch {
+	case errors.As(err, &faults):
 		return nil, nil, budgetError{faults, sources}
+	case err != nil:
+		return nil, nil, usagef("%v; name the budget file with --config", err)
 	}
 	return file, sources, nil
 }
@@ -292,22 +304,22 @@ func (o checkOptions) selectTargets(file *budget.File) ([]*budget.Target, error)
 	return out, nil
 }
 
-// assignBases gives each target the X of its --base. A bare X serves a single
+// assign gives each target the X of its flag [TARGET=]X. A bare X serves a single
 // target, or several if it is a directory that holds TARGET.json or TARGET/ for
 // each.
-func (o checkOptions) assignBases(targets []*budget.Target) (map[string]string, error) {
+func assign(flag string, values []string, targets []*budget.Target) (map[string]string, error) {
 	out := map[string]string{}
 	set := func(name, base string) error {
 		if have, ok := out[name]; ok {
-			return usagef("--base: target %s has two bases, %s and %s", name, have, base)
+			return usagef("%s: target %s has two %ss, %s and %s", flag, name, strings.TrimPrefix(flag, "--"), have, base)
 		}
 		out[name] = base
 		return nil
 	}
-	for _, arg := range o.bases {
+	for _, arg := range values {
 		name, base, named := strings.Cut(arg, "=")
 		if named && base == "" {
-			return nil, usagef("--base %q: want [TARGET=]X", arg)
+			return nil, usagef("%s %q: want [TARGET=]X", flag, arg)
 		}
 		if i := slices.IndexFunc(targets, func(t *budget.Target) bool { return t.Name == name }); named && i >= 0 {
 			if err := set(name, base); err != nil {
@@ -316,7 +328,7 @@ func (o checkOptions) assignBases(targets []*budget.Target) (map[string]string, 
 			continue
 		}
 		if named && !exists(arg) {
-			return nil, usagef("--base %s: there is no target %.60q", arg, name)
+			return nil, usagef("%s %s: there is no target %.60q", flag, arg, name)
 		}
 		if len(targets) == 1 {
 			if err := set(targets[0].Name, arg); err != nil {
@@ -331,7 +343,7 @@ func (o checkOptions) assignBases(targets []*budget.Target) (map[string]string, 
 			case exists(filepath.Join(arg, t.Name)):
 				base = filepath.Join(arg, t.Name)
 			default:
-				return nil, usagef("--base %s: it cannot serve %d targets: there is no %s in it; say which target it is for: --base %s=%s", arg, len(targets), t.Name+".json", t.Name, arg)
+				return nil, usagef("%s %s: it cannot serve %d targets: there is no %s in it; say which target it is for: %s %s=%s", flag, arg, len(targets), t.Name+".json", flag, t.Name, arg)
 			}
 			if err := set(t.Name, base); err != nil {
 				return nil, err

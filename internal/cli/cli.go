@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -59,13 +60,17 @@ type command struct {
 	name, args, summary string
 	// about is the text that -h shows below the usage line.
 	about string
+	// exits replaces exitCodes in -h where the command has its own.
+	exits string
 	// setup declares the flags and returns the function that runs the command
 	// with what is left of the arguments.
 	setup func(f *flag.FlagSet, s Streams) func(args []string) (int, error)
+	// subcommands stand for setup where the command is a group of them.
+	subcommands []command
 }
 
 func commands() []command {
-	return []command{checkCommand, measureCommand, diffCommand, actionCommand, versionCommand}
+	return []command{checkCommand, measureCommand, diffCommand, budgetCommand, actionCommand, versionCommand}
 }
 
 // usageError is a wrong use of the command line: exit code 2.
@@ -77,36 +82,50 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 
 // Main runs one command and gives the exit code of the process.
 func Main(args []string, s Streams) int {
+	if len(args) > 0 && (args[0] == "--version" || args[0] == "-v") {
+		args = []string{"version"}
+	}
+	all := command{name: "peakgate", about: "peakgate stops memory regressions of ML programs at the pull request.", subcommands: commands()}
+	return all.dispatch(args, s)
+}
+
+// dispatch runs the subcommand that the first argument names.
+func (c command) dispatch(args []string, s Streams) int {
 	if len(args) == 0 {
-		usage(s.Stderr)
+		c.list(s.Stderr)
 		return ExitUsage
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
-		usage(s.Stdout)
+		c.list(s.Stdout)
 		return ExitPass
-	case "--version", "-v":
-		args = []string{"version"}
-	}
-	for _, c := range commands() {
-		if c.name == args[0] {
-			return c.run(args[1:], s)
-		}
 	}
 	var names []string
-	for _, c := range commands() {
-		names = append(names, c.name)
+	for _, sub := range c.subcommands {
+		if sub.name != args[0] {
+			names = append(names, sub.name)
+			continue
+		}
+		if sub.name = c.name + " " + sub.name; sub.subcommands != nil {
+			return sub.dispatch(args[1:], s)
+		}
+		return sub.run(args[1:], s)
 	}
-	report.Problem(s.Stderr, fmt.Errorf("unknown command %.40q; there are %s", args[0], strings.Join(names, ", ")))
+	_, of, nested := strings.Cut(c.name, " ")
+	if nested {
+		of += " "
+	}
+	report.Problem(s.Stderr, fmt.Errorf("unknown command %.40q; there are %s", of+args[0], strings.Join(names, ", ")))
 	return ExitUsage
 }
 
-func usage(w io.Writer) {
-	fmt.Fprint(w, "peakgate stops memory regressions of ML programs at the pull request.\n\nUsage: peakgate COMMAND [flags] …\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+// list tells of the subcommands.
+func (c command) list(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nUsage: %s COMMAND [flags] …\n\n", c.about, c.name)
+	for _, sub := range c.subcommands {
+		fmt.Fprintf(w, "  %-9s %s\n", sub.name, sub.summary)
 	}
-	fmt.Fprintf(w, "\npeakgate COMMAND -h tells more of one.\n\n%s\n", exitCodes)
+	fmt.Fprintf(w, "\n%s COMMAND -h tells more of one.\n\n%s\n", c.name, cmp.Or(c.exits, exitCodes))
 }
 
 func (c command) run(args []string, s Streams) (code int) {
@@ -116,7 +135,8 @@ func (c command) run(args []string, s Streams) (code int) {
 			code = ExitNoData
 		}
 	}()
-	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	short := strings.TrimPrefix(c.name, "peakgate ")
+	flags := flag.NewFlagSet(short, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	run := c.setup(flags, s)
 	rest, err := parseFlags(flags, args)
@@ -125,7 +145,7 @@ func (c command) run(args []string, s Streams) (code int) {
 		return ExitPass
 	}
 	if err != nil {
-		report.Problem(s.Stderr, fmt.Errorf("%s: %w; peakgate %s -h lists the flags", c.name, err, c.name))
+		report.Problem(s.Stderr, fmt.Errorf("%s: %w; %s -h lists the flags", short, err, c.name))
 		return ExitUsage
 	}
 	code, err = run(rest)
@@ -140,14 +160,14 @@ func (c command) run(args []string, s Streams) (code int) {
 }
 
 func (c command) help(w io.Writer, flags *flag.FlagSet) {
-	fmt.Fprintf(w, "Usage: peakgate %s [flags] %s\n\n%s\n", c.name, c.args, c.about)
+	fmt.Fprintf(w, "Usage: %s [flags] %s\n\n%s\n", c.name, c.args, c.about)
 	var list bytes.Buffer
 	flags.SetOutput(&list)
 	flags.PrintDefaults()
 	if list.Len() > 0 {
 		fmt.Fprintf(w, "\nFlags:\n%s", list.String())
 	}
-	fmt.Fprintf(w, "\n%s\n", exitCodes)
+	fmt.Fprintf(w, "\n%s\n", cmp.Or(c.exits, exitCodes))
 }
 
 // parseFlags takes flags before, between and after the arguments; "--" ends them.

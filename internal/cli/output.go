@@ -17,6 +17,27 @@ func writeFile(path string, data []byte) error {
 		}
 		return os.WriteFile(path, data, 0o644)
 	}
+	return writeAs(path, data, 0o644)
+}
+
+// replaceFile writes a file that is there, whole or not at all, with the mode that
+// it has. A link stays one.
+func replaceFile(path string, data []byte) error {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("%s: cannot write: %w", path, cause(err))
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return fmt.Errorf("%s: cannot write: %w", path, cause(err))
+	}
+	if info.Mode().Perm()&0o200 == 0 {
+		return fmt.Errorf("%s: cannot write: it is read-only", path)
+	}
+	return writeAs(target, data, info.Mode().Perm())
+}
+
+func writeAs(path string, data []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("%s: cannot write: %w", path, cause(err))
@@ -24,7 +45,7 @@ func writeFile(path string, data []byte) error {
 	defer os.Remove(f.Name()) // fails after the rename, as it should
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(mode)
 	}
 	if closing := f.Close(); err == nil {
 		err = closing
