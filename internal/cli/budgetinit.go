@@ -12,6 +12,7 @@ import (
 
 	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/compare"
 )
 
 var initCommand = command{
@@ -19,8 +20,8 @@ var initCommand = command{
 	about: `Measures captures and writes a budget with comments: for each target what to budget
 first, with headroom over what is measured. Each CAPTURE (file, directory or
 pattern) is one target; without any the current folder is searched, and each
-directory that holds captures is a target. What cannot be read, or gives nothing
-to budget, is an error for a CAPTURE and passed over in a search.
+directory that holds captures is a target. What cannot be read, or would not pass
+its own budget, is an error for a CAPTURE and passed over in a search.
 
 With --runs K the captures of each target are K runs of one program: K files, or K
 sub-folders. The headroom then comes from how much they differ.`,
@@ -51,7 +52,7 @@ written, or peakgate itself failed.`,
 				return ExitNoData, err
 			}
 			for _, start := range b.starts {
-				fmt.Fprintf(s.Stdout, "%s: %s in %s\n", start.Name, plural(len(start.Runs), "run"), clean(strings.Join(start.Captures, ", ")))
+				fmt.Fprintf(s.Stdout, "%s: %s in %s\n", start.Name, plural(len(start.Runs), "run"), clean(few(start.Captures)))
 			}
 			fmt.Fprintf(s.Stdout, "%s: %s; next: peakgate check --config %s\n", clean(filepath.ToSlash(b.config)), plural(len(b.starts), "target"), clean(filepath.ToSlash(b.config)))
 			return ExitPass, nil
@@ -85,7 +86,10 @@ func (b *beginner) begin(args []string, s Streams) (int, error) {
 	b.reader, done = b.reading(s)
 	defer done()
 	var groups []group
-	for _, arg := range args {
+	for i, arg := range args {
+		if slices.Contains(args[:i], arg) {
+			return ExitUsage, usagef("budget init: %s is named twice", arg)
+		}
 		if err := b.within.pattern(arg); err != nil {
 			return ExitUsage, usageError{err.Error()}
 		}
@@ -110,14 +114,23 @@ func (b *beginner) begin(args []string, s Streams) (int, error) {
 			continue
 		}
 		if len(args) > 0 {
-			return ExitNoData, fmt.Errorf("%s: %w", strings.Join(g.captures, ", "), err)
+			return ExitNoData, fmt.Errorf("%s: %w", few(g.captures), err)
 		}
-		fmt.Fprintf(s.Stderr, "passed over %s: %s\n", clean(strings.Join(g.captures, ", ")), clean(err.Error()))
+		fmt.Fprintf(s.Stderr, "passed over %s: %s\n", clean(few(g.captures)), clean(err.Error()))
 	}
 	if len(b.starts) == 0 {
 		return ExitNoData, errors.New("nothing was written: no capture here gives what a first budget limits")
 	}
 	return ExitPass, nil
+}
+
+// few names the first of many paths.
+func few(paths []string) string {
+	const most = 3
+	if len(paths) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
+	}
+	return strings.Join(paths, ", ")
 }
 
 // start measures one target, and tries whether a budget can be made of it.
@@ -144,8 +157,36 @@ func (b *beginner) start(name string, g group) (budget.Start, error) {
 		}
 		start.Runs = append(start.Runs, m)
 	}
-	_, err = budget.Init([]budget.Start{start})
-	return start, err
+	return start, b.try(start, g.files)
+}
+
+// try holds the captures against the budget that they give: what is not kept right
+// away is no first budget.
+func (b *beginner) try(start budget.Start, files []string) error {
+	data, err := budget.Init([]budget.Start{start})
+	if err != nil {
+		return err
+	}
+	file, err := budget.Parse(data, b.config)
+	if err != nil {
+		return err
+	}
+	head := start.Runs[0]
+	if len(start.Runs) > 1 {
+		if head, err = capture.Measure(start.Name, files, b.reader); err != nil {
+			return err
+		}
+	}
+	result := compare.Judge(compare.Workload{Target: file.Targets[0], Config: b.config, Budget: file, Head: head})
+	if exitCode(result.Verdict) == ExitPass {
+		return nil
+	}
+	for _, c := range result.Checks {
+		if c.Verdict == result.Verdict {
+			return fmt.Errorf("%s: %s", c.Metric, c.Reason)
+		}
+	}
+	return fmt.Errorf("a first budget would be %s at once", result.Verdict)
 }
 
 // relativeTo is a path or pattern as a budget file in a folder names it. An absolute

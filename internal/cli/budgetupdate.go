@@ -190,16 +190,12 @@ func (u *updater) entry(t *budget.Target, e *budget.Entry, runs []*measure.Measu
 	u.looked++
 	worst := slices.MaxFunc(values, func(a, b measure.Value) int { return over * a.Cmp(b) })
 	if worst.Cmp(limit.Value) == over && !u.loosen {
-		u.refuse(t, e, name, limit, fmt.Sprintf("%s is %s, and %s is measured; --loosen --why TEXT changes it", name, limit.Text, worst.Format(e.Metric.Unit)), "")
+		u.refuse(t, e, name, limit, fmt.Sprintf("%s is %s, and %s is measured; --loosen --why TEXT changes it", name, limit.Text, worst.Format(e.Metric.Unit)))
 		return
 	}
 	for _, edit := range budget.Tighten(t.Name, e, values, u.headroom, u.loosen) {
 		if edit.Why = u.why; e.Default {
-			write := ""
-			if n, ok := edit.Value.Int64(); ok && e.Metric.Unit == measure.ByteUnit {
-				write = fmt.Sprintf("%s: %d B", e.Metric.Name, n)
-			}
-			u.refuse(t, e, name, limit, "it is a default, and a change would change other targets too; give the target an entry of its own", write)
+			u.refuse(t, e, name, limit, fmt.Sprintf("it is a default, and a change would change other targets too; give the target an entry of its own with %s: %s", name, strings.ReplaceAll(edit.Value.Exact(e.Metric.Unit), ",", "")))
 			continue
 		}
 		path := cmp.Or(t.Pos.File, u.file.Path)
@@ -207,8 +203,8 @@ func (u *updater) entry(t *budget.Target, e *budget.Entry, runs []*measure.Measu
 	}
 }
 
-func (u *updater) refuse(t *budget.Target, e *budget.Entry, name string, limit *budget.Limit, reason, write string) {
-	u.refused = append(u.refused, budget.Refused{Edit: budget.Edit{Target: t.Name, Metric: e.Metric.Name, Limit: name}, Pos: limit.Pos, Reason: reason, Write: write})
+func (u *updater) refuse(t *budget.Target, e *budget.Entry, name string, limit *budget.Limit, reason string) {
+	u.refused = append(u.refused, budget.Refused{Edit: budget.Edit{Target: t.Name, Metric: e.Metric.Name, Limit: name}, Pos: limit.Pos, Reason: reason})
 }
 
 // finish makes the edits, and tells and writes them.
@@ -236,6 +232,9 @@ func (u *updater) finish(dry bool, s Streams) (int, error) {
 			return ExitNoData, err
 		}
 	}
+	slices.SortStableFunc(u.refused, func(a, b budget.Refused) int {
+		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
 	for _, r := range u.refused {
 		lines = append(lines, r.Error())
 	}
