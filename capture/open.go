@@ -303,6 +303,7 @@ func Measure(target string, paths []string, opt Options) (*measure.Measurement, 
 			return nil, err
 		}
 	}
+	labelRanks(parts)
 	return measure.Merge(target, parts), nil
 }
 

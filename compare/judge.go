@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,9 +70,29 @@ func Judge(w Workload) TargetResult {
 	slices.SortStableFunc(t.Checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
+	t.Notices = append(t.Notices, w.cutHistories()...)
 	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Verdict })
 	t.Verdict = noticed(t.Verdict, t.Notices)
 	return t
+}
+
+// cutHistories warns of allocation histories of the head whose beginning was
+// dropped: their peak is only that of what is left, and a pass is then weaker
+// than it looks.
+func (w Workload) cutHistories() []Notice {
+	if w.Head == nil || !slices.ContainsFunc(w.Target.Budgets, func(e *budget.Entry) bool {
+		return strings.HasPrefix(e.Metric.Name, "live.") && strings.Contains(e.Metric.Name, "peak")
+	}) {
+		return nil
+	}
+	var notices []Notice
+	for _, f := range w.Head.Facts.Traces {
+		if f.History == "truncated" {
+			notices = append(notices, Notice{Verdict: Warn, Effect: "incomplete", Text: fmt.Sprintf("the history of {%s} was cut: the peak is that of its last %d events, and may have been higher before; record with a larger max_entries", f.Labels.Key(), f.Events),
+				File: cmp.Or(w.Target.Pos.File, filepath.ToSlash(w.Config)), Line: w.Target.Pos.Line, Column: w.Target.Pos.Column})
+		}
+	}
+	return notices
 }
 
 // noticed is the verdict with what notices have to say.
@@ -162,12 +183,12 @@ func (w Workload) newest() *measure.Measurement {
 type baseRun struct {
 	m     *measure.Measurement
 	pairs programPairs
-	rows  []measure.Row
+	rows  []row
 	used  []bool
 }
 
 // partner takes the row that is the head row's other side; nil if there is none.
-func (b *baseRun) partner(head measure.Row) *measure.Row {
+func (b *baseRun) partner(head row) *row {
 	for i := range b.rows {
 		if !b.used[i] && b.pairs.same(b.rows[i].Labels, head.Labels) {
 			b.used[i] = true
@@ -181,13 +202,13 @@ func (b *baseRun) partner(head measure.Row) *measure.Row {
 // that is the furthest towards a regression, so that nothing which the base has
 // shown is one.
 type baseRow struct {
-	row    *measure.Row // nil where no run has a partner
+	row    *row // nil where no run has a partner
 	m      *measure.Measurement
 	others bool // some run has rows of the metric
 	values []measure.Value
 }
 
-func findBase(runs []baseRun, head measure.Row, higherIsBetter bool) baseRow {
+func findBase(runs []baseRun, head row, higherIsBetter bool) baseRow {
 	var b baseRow
 	for i := range runs {
 		run := &runs[i]
@@ -221,11 +242,14 @@ func (w Workload) entry(e *budget.Entry, runs []baseRun) []Check {
 		return []Check{nothing(measure.Labels{}, "nothing was measured: "+w.HeadErr.Error())}
 	}
 	heads := matching(w.Head, e)
+	if w.newest() != nil {
+		heads = unfold(heads, w.Head, matching(w.newest(), e))
+	}
 	if len(heads) == 0 {
 		return []Check{nothing(measure.Labels{}, absence(w.Head, e))}
 	}
 	for i := range runs {
-		runs[i].rows = matching(runs[i].m, e)
+		runs[i].rows = unfold(matching(runs[i].m, e), runs[i].m, heads)
 		runs[i].used = make([]bool, len(runs[i].rows))
 	}
 	var checks []Check
@@ -251,14 +275,56 @@ func (w Workload) entry(e *budget.Entry, runs []baseRun) []Check {
 	return checks
 }
 
-func matching(m *measure.Measurement, e *budget.Entry) []measure.Row {
-	var rows []measure.Row
+// row is a row to judge. Its labels may say a file that the measurement's own
+// row stands for together with others: own are the labels there.
+type row struct {
+	measure.Row
+	own measure.Labels
+}
+
+func matching(m *measure.Measurement, e *budget.Entry) []row {
+	var rows []row
 	for _, r := range m.Rows {
 		if r.Name == e.Metric.Name && e.Select.Matches(r.Labels) {
-			rows = append(rows, r)
+			rows = append(rows, row{r, r.Labels})
 		}
 	}
 	return rows
+}
+
+// unfold undoes, as far as the other side needs it, that equal rows of several
+// files are one row: four equal ranks on one side and one that differs on the
+// other are four pairs. A row stands only for files that its side has read.
+func unfold(rows []row, m *measure.Measurement, others []row) []row {
+	var out []row
+	for _, r := range rows {
+		var files []string
+		if _, ok := r.Labels["file"]; !ok {
+			for _, o := range others {
+				file, ok := o.Labels["file"]
+				if ok && o.Labels.Key("file", "program", "host") == r.Labels.Key("program", "host") && hasFile(m, file) && !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		}
+		if len(files) == 0 {
+			out = append(out, r)
+		}
+		for _, file := range files {
+			one := r
+			one.Labels = r.Labels.With("file", file)
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// hasFile tells whether a measurement has read a file of the label's name.
+func hasFile(m *measure.Measurement, file string) bool {
+	return slices.ContainsFunc(m.Inputs, func(in measure.Input) bool {
+		path, _, _ := strings.Cut(filepath.ToSlash(in.Path), "@")
+		return path == file || strings.HasSuffix(path, "/"+file)
+	})
 }
 
 // absence says why an entry matches no row, and what would match.

@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		{"a byte over", "live.peak_bytes: 1000 B", measurement(peak(1001, dev0)), nil, nil, "fail: 1001 B is over the max of 1000 B by 1 B"},
 		{"warn only", "live.peak_bytes: { max: 1000 B, severity: warn }", measurement(peak(1001, dev0)), nil, nil, "warn: over the max"},
 		{"at the growth limit", "live.peak_bytes: { growth: 10% }", measurement(peak(1100, dev0)), measurement(peak(1000, dev0)), nil, "pass: grew by 100 B (+10.0 %)"},
-		{"a byte beyond", "live.peak_bytes: { growth: 10% }", measurement(peak(1101, dev0)), measurement(peak(1000, dev0)), nil, "fail: grew by 101 B (+10.1 %), allowed is 10%"},
+		{"a byte beyond", "live.peak_bytes: { growth: 10% }", measurement(peak(1101, dev0)), measurement(peak(1000, dev0)), nil, "fail: grew by 101 B (+10.1 %); allowed is up to 1.07 KiB (10% more than the base)"},
 		{"the floor holds", "live.peak_bytes: { growth: 0%, floor: 101 B }", measurement(peak(1101, dev0)), measurement(peak(1000, dev0)), nil, "pass: grew"},
 		{"the floor is passed", "live.peak_bytes: { growth: 0%, floor: 100 B }", measurement(peak(1101, dev0)), measurement(peak(1000, dev0)), nil, "fail: grew"},
 		{"not one byte", "live.peak_bytes: { growth: 0% }", measurement(peak(1000, dev0)), measurement(peak(1000, dev0)), nil, "pass: did not change"},
@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 		{"under the min", "pool.hit_ratio: { min: 0.9 }", measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.89))), nil, nil, "fail: 0.890 is under the min of 0.9 by 0.010"},
 		{"a falling ratio", "pool.hit_ratio: { growth: 1% }", measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.5))), measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.9))), nil, "fail: fell by 0.400"},
 		{"a rising ratio", "pool.hit_ratio: { growth: 1% }", measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.9))), measurement(measure.NewRow("pool.hit_ratio", dev0, measure.Float(0.5))), nil, "pass: grew by 0.400"},
-		{"from nothing to something", "live.peak_bytes: { growth: 50% }", measurement(peak(1, dev0)), measurement(peak(0, dev0)), nil, "fail: grew by 1 B, allowed is 50%"},
+		{"from nothing to something", "live.peak_bytes: { growth: 50% }", measurement(peak(1, dev0)), measurement(peak(0, dev0)), nil, "fail: grew by 1 B; allowed is up to 0 B (50% more than the base)"},
 	} {
 		r := Judge(Workload{Target: target(t, c.entry), Config: "peakgate.yml", Head: c.head, Runs: runs(c.base), BaseErr: c.baseErr})
 		wants := strings.Split(c.want, "|")
@@ -196,5 +196,54 @@ func TestNotices(t *testing.T) {
 		if w := Whole([]TargetResult{{Verdict: r.Verdict}}, []Notice{{Verdict: c.notice}}).Verdict; w != c.want {
 			t.Errorf("whole: notice %s: %s, want %s", c.notice, w, c.want)
 		}
+	}
+}
+
+// Equal files are one row; where the other side differs, they are compared file
+// by file.
+func TestFilesUnfold(t *testing.T) {
+	file := func(name string, n int64) *measure.Measurement {
+		m := measurement(peak(n, measure.Labels{"device": "0"}))
+		m.Inputs = []measure.Input{{Path: "ranks/" + name}}
+		return m
+	}
+	side := func(values ...int64) *measure.Measurement {
+		var parts []*measure.Measurement
+		for i, n := range values {
+			parts = append(parts, file(fmt.Sprintf("rank%d.pickle", i), n))
+		}
+		return measure.Merge("", parts)
+	}
+	for _, c := range []struct {
+		name       string
+		base, head *measure.Measurement
+		want       string
+	}{
+		{"one rank grew", side(100, 100, 100, 100), side(100, 100, 130, 100), "fail rank2.pickle, pass rank0.pickle, pass rank1.pickle, pass rank3.pickle"},
+		{"one rank shrank to the others", side(100, 100, 130, 100), side(100, 100, 100, 100), "pass rank0.pickle, pass rank1.pickle, pass rank2.pickle, pass rank3.pickle"},
+		{"all grew to the largest", side(100, 130), side(130, 130), "fail rank0.pickle, pass rank1.pickle"},
+		{"a rank is missing", side(100, 100, 130, 100), side(100, 100, 100), "no_data rank3.pickle, pass rank0.pickle, pass rank1.pickle, pass rank2.pickle"},
+	} {
+		r := Judge(Workload{Target: target(t, "live.peak_bytes: { growth: 5% }"), Head: c.head, Runs: runs(c.base)})
+		var got []string
+		for _, check := range r.Checks {
+			got = append(got, string(check.Verdict)+" "+check.Labels["file"])
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A peak of a history whose beginning was dropped is never a silent pass.
+func TestCutHistory(t *testing.T) {
+	m := measurement(peak(1, measure.Labels{"device": "0"}))
+	m.Facts.Traces = []measure.TraceFact{{Labels: measure.Labels{"device": "0"}, Events: 500, History: "truncated"}}
+	if r := Judge(Workload{Target: target(t, "live.peak_bytes: 1 kB"), Head: m}); r.Verdict != Warn || len(r.Notices) != 1 {
+		t.Errorf("%s, %+v", r.Verdict, r.Notices)
+	}
+	m.Facts.Traces[0].History = "starts_mid_run"
+	if r := Judge(Workload{Target: target(t, "live.peak_bytes: 1 kB"), Head: m}); r.Verdict != Pass {
+		t.Errorf("%s, %+v", r.Verdict, r.Notices)
 	}
 }

@@ -40,7 +40,7 @@ func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
 }
 
 // row judges one row that has a value.
-func (w Workload) row(e *budget.Entry, head measure.Row, base baseRow) Check {
+func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 	c := w.check(e, head.Labels)
 	c.Kind, c.Head, c.Verdict = head.Kind, head.Value, Pass
 	var reasons []string
@@ -53,11 +53,11 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base baseRow) Check {
 	}
 	if e.Max != nil {
 		judge("max", head.Value.Cmp(e.Max.Value) > 0, e.Max.Value,
-			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), e.Max.Text, head.Value.Sub(e.Max.Value).Format(c.Unit)))
+			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), written(e.Max, c.Unit), head.Value.Sub(e.Max.Value).Format(c.Unit)))
 	}
 	if e.Min != nil {
 		judge("min", head.Value.Cmp(e.Min.Value) < 0, e.Min.Value,
-			fmt.Sprintf("%s is under the min of %s by %s", head.Value.Format(c.Unit), e.Min.Text, e.Min.Value.Sub(*head.Value).Format(c.Unit)))
+			fmt.Sprintf("%s is under the min of %s by %s", head.Value.Format(c.Unit), written(e.Min, c.Unit), e.Min.Value.Sub(*head.Value).Format(c.Unit)))
 	}
 	missing := ""
 	if base.row != nil && base.row.Value != nil {
@@ -69,7 +69,7 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base baseRow) Check {
 			allowed := e.Growth.Allowed(*c.Base, e.Floor)
 			c.Limit.Allowed = &allowed
 			judge("growth", e.Growth.Exceeded(*c.Base, *head.Value, e.Floor), allowed,
-				fmt.Sprintf("%s, %s", movement(*c.Base, *head.Value, c.Unit), allowance(e)))
+				fmt.Sprintf("%s; allowed is up to %s (%s)", movement(*c.Base, *head.Value, c.Unit), allowed.Format(c.Unit), allowance(e)))
 		}
 	} else if e.Growth != nil {
 		missing = w.noBase(base)
@@ -104,7 +104,7 @@ func (w Workload) row(e *budget.Entry, head measure.Row, base baseRow) Check {
 // waiver applies the waiver of a row, if there is one: below its own limit all
 // limits of the entry are waived; one that has expired is a failure of its own.
 // It says what it did.
-func (w Workload) waiver(c *Check, head measure.Row) string {
+func (w Workload) waiver(c *Check, head row) string {
 	if w.Budget == nil {
 		return ""
 	}
@@ -146,11 +146,11 @@ func (w Workload) noBase(base baseRow) string {
 
 // attribute adds who holds the bytes: what moved, and for a broken max also who
 // holds most.
-func (w Workload) attribute(c *Check, head measure.Row, base baseRow) {
+func (w Workload) attribute(c *Check, head row, base baseRow) {
 	if c.Unit != measure.ByteUnit {
 		return
 	}
-	heads := w.Head.ContributorsOf(head.Name, head.Labels)
+	heads := w.Head.ContributorsOf(head.Name, head.own)
 	headTotal := total(heads)
 	if c.Base == nil {
 		for _, h := range heads {
@@ -160,7 +160,7 @@ func (w Workload) attribute(c *Check, head measure.Row, base baseRow) {
 		}
 		return
 	}
-	bases := base.m.ContributorsOf(base.row.Name, base.row.Labels)
+	bases := base.m.ContributorsOf(base.row.Name, base.row.own)
 	all := Contributors(bases, heads, total(bases), headTotal)
 	limit := 0
 	if slices.Contains(c.Failed, "max") {
@@ -236,10 +236,23 @@ func holds(c Check) string {
 	return strings.Join(parts, "; ")
 }
 
-// allowance tells a growth limit in words: "allowed is 2% and 16.00 MiB".
+// allowance tells a growth limit in words: "2% or 16 MiB more than the base".
 func allowance(e *budget.Entry) string {
-	if e.Floor == nil {
-		return "allowed is " + e.Growth.Text
+	out := e.Growth.Text
+	if e.Floor != nil {
+		out += " or " + e.Floor.Text
 	}
-	return "allowed is " + e.Growth.Text + " or " + e.Floor.Text
+	if e.Growth.Fall {
+		return out + " less than the base"
+	}
+	return out + " more than the base"
+}
+
+// written is a limit as the budget writes it, with its value in IEC units where
+// the text has others: "120 MB (114.44 MiB)".
+func written(l *budget.Limit, unit measure.Unit) string {
+	if unit != measure.ByteUnit || strings.Contains(l.Text, "iB") || l.Text == l.Value.Format(unit) {
+		return l.Text
+	}
+	return l.Text + " (" + l.Value.Format(unit) + ")"
 }

@@ -59,9 +59,28 @@ func Lookup(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Nearest gives the metric whose name is most like the given one, for hints;
-// it is empty where none is close.
+// aliases are names that other tools have for a metric of the catalogue.
+var aliases = map[string]string{
+	"requested_bytes.all.peak": "live.peak_bytes", "requested_bytes.all.current": "live.end_bytes",
+	"max_memory_allocated": "live.peak_bytes", "max_memory_reserved": "reserved.peak_bytes", "memory_allocated": "live.end_bytes",
+	"allocated_bytes.all.peak": "live.rounded_peak_bytes", "reserved_bytes.all.peak": "reserved.peak_bytes",
+	"peak_memory_in_bytes": "plan.compiler_peak_bytes", "temp_size_in_bytes": "plan.temp_bytes", "argument_size_in_bytes": "plan.argument_bytes",
+	"output_size_in_bytes": "plan.output_bytes", "alias_size_in_bytes": "plan.donated_bytes", "peak_memory": "live.peak_bytes",
+	"rss": "footprint.peak_bytes", "max_rss": "footprint.peak_bytes",
+}
+
+// Nearest gives the metric that a wrong name most likely means, for hints: by the
+// name that another tool has for it, by its end, or by likeness. It is empty
+// where none is close.
 func Nearest(name string) string {
+	if m, ok := aliases[strings.ToLower(name)]; ok {
+		return m
+	}
+	for _, m := range catalogue {
+		if len(name) > 5 && strings.HasSuffix(m.Name, "."+strings.ToLower(name)) {
+			return m.Name
+		}
+	}
 	names := make([]string, len(catalogue))
 	for i, m := range catalogue {
 		names[i] = m.Name

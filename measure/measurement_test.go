@@ -136,6 +136,16 @@ func TestCatalogue(t *testing.T) {
 	if got := Nearest("plan.need_byte"); got != "plan.need_bytes" {
 		t.Errorf("nearest = %q", got)
 	}
+	for name, want := range map[string]string{"need_bytes": "plan.need_bytes", "requested_bytes.all.peak": "live.peak_bytes", "MAX_MEMORY_ALLOCATED": "live.peak_bytes", "bytes": ""} {
+		if got := Nearest(name); got != want {
+			t.Errorf("nearest of %q = %q, want %q", name, got, want)
+		}
+	}
+	for name, metric := range aliases {
+		if _, ok := Lookup(metric); !ok {
+			t.Errorf("%s is called %s, which the catalogue lacks", name, metric)
+		}
+	}
 	if got := Nearest("zzzzzzzzzz"); got != "" {
 		t.Errorf("nearest of nonsense = %q", got)
 	}

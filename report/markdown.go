@@ -54,16 +54,28 @@ func Markdown(w io.Writer, r *compare.Result) error {
 			fmt.Fprintf(out, "\n%s %s: %s\n", icons[n.Verdict], code(r.Targets[i].Name), prose(noticeLine(n)))
 		}
 	}
+	told := map[*compare.TargetResult]tables{}
 	for i, p := range open {
+		if told[p.target] == nil {
+			told[p.target] = tables{}
+		}
 		if i == markdownChecks {
 			fmt.Fprintf(out, "\n%s more are in the table above.\n", plural(len(open)-i, "check", "checks"))
 			break
 		}
-		markdownCheck(out, p)
+		markdownCheck(out, p, told[p.target])
+	}
+	if a := advice(r); a != "" {
+		fmt.Fprintf(out, "\n%s\n", a)
 	}
 	markdownRest(out, r)
 	fmt.Fprintf(out, "\n<sub>%s</sub>\n", prose(footer(r)))
 	return out.Flush()
+}
+
+// unbroken keeps a number and its unit on one line of a narrow table.
+func unbroken(s string) string {
+	return strings.NewReplacer(" (", " (", " ", "\u00a0").Replace(s)
 }
 
 // place is a check with its target.
@@ -97,14 +109,14 @@ func markdownRow(out io.Writer, p place, budget bool) {
 	if len(c.Labels) > 0 {
 		metric += " " + code(c.Labels.Key())
 	}
-	fmt.Fprintf(out, "| %s %s | %s | %s | %s | %s | %s | %s |", icons[c.Verdict], verdictWords(c.Verdict), code(p.target.Name), metric, base, head, change, prose(c.Limit.Text))
+	fmt.Fprintf(out, "| %s %s | %s | %s | %s | %s | %s | %s |", icons[c.Verdict], verdictWords(c.Verdict), code(p.target.Name), metric, unbroken(base), unbroken(head), unbroken(change), prose(c.Limit.Text))
 	if budget {
 		fmt.Fprintf(out, " %s |", code(fmt.Sprintf("%s:%d", c.Limit.File, c.Limit.Line)))
 	}
 	fmt.Fprintln(out)
 }
 
-func markdownCheck(out io.Writer, p place) {
+func markdownCheck(out io.Writer, p place, told tables) {
 	c := p.check
 	fmt.Fprintf(out, "\n#### %s: %s\n\n%s.\n", code(p.target.Name), code(c.Metric), prose(strings.TrimSuffix(c.Reason, ".")))
 	if c.Limit.Why != "" {
@@ -114,15 +126,22 @@ func markdownCheck(out io.Writer, p place) {
 	if len(shown) == 0 {
 		return
 	}
+	if k := kinds(c.Contributors); k != "" && c.Base != nil {
+		fmt.Fprintf(out, "\nBy kind: %s.\n", unbroken(k))
+	}
+	if before := told.shown(c.Metric, shown); before != "" {
+		fmt.Fprintf(out, "\nAllocated at: as under %s above.\n", code(before))
+		return
+	}
 	if c.Base == nil {
 		fmt.Fprint(out, "\n| bytes | count | allocated at |\n|--:|--:|---|\n")
 		for _, s := range shown {
-			fmt.Fprintf(out, "| %s | %d | %s |\n", s.HeadBytes, s.HeadCount, code(s.Display))
+			fmt.Fprintf(out, "| %s | %d | %s |\n", unbroken(s.HeadBytes.String()), s.HeadCount, code(s.Display))
 		}
 	} else {
 		fmt.Fprint(out, "\n| change | base | head | count | allocated at |\n|--:|--:|--:|--:|---|\n")
 		for _, s := range shown {
-			fmt.Fprintf(out, "| **%s** | %s | %s | %s | %s |\n", s.Delta().Signed(), s.BaseBytes, s.HeadBytes, counts(s), code(s.Display))
+			fmt.Fprintf(out, "| **%s** | %s | %s | %s | %s |\n", unbroken(s.Delta().Signed()), unbroken(s.BaseBytes.String()), unbroken(s.HeadBytes.String()), counts(s), code(s.Display))
 		}
 	}
 	if hidden != "" {
@@ -185,7 +204,7 @@ func orNothing(s string) string {
 func footer(r *compare.Result) string {
 	s := fmt.Sprintf("%s %s · %s", r.Tool.Name, r.Tool.Version, r.Config)
 	if r.Head.Commit != "" {
-		s += " · head " + r.Head.Commit
+		s += " · head " + r.Head.Commit[:min(12, len(r.Head.Commit))]
 	}
 	if r.Base.Ref != "" {
 		s += " · base " + r.Base.Ref

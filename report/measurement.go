@@ -32,7 +32,7 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 		rows, zero := groupTable(g.rows)
 		table(out, "  ", rows, "lrl")
 		if len(zero) > 0 {
-			fmt.Fprintf(out, "  0: %s\n", strings.Join(zero, ", "))
+			fmt.Fprintf(out, "  zero: %s\n", strings.Join(zero, ", "))
 		}
 	}
 	if hidden := len(groups) - len(shown); hidden > 0 {
@@ -197,10 +197,14 @@ func diffContributors(out io.Writer, d *compare.Diff) {
 // Problem writes one error for a terminal, freed of control characters but for
 // its line breaks.
 func Problem(w io.Writer, err error) {
-	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
-		if i == 0 {
-			line = "peakgate: " + line
-		}
-		fmt.Fprintln(w, plain(line))
+	fmt.Fprint(w, "peakgate: ")
+	Lines(w, err)
+}
+
+// Lines is Problem without the name of the tool: for errors that begin with a
+// place of their own.
+func Lines(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(w, plain(strings.TrimRight(line, "\n")))
 	}
 }

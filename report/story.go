@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,31 +32,41 @@ func headline(r *compare.Result, s style) string {
 	if c == nil {
 		return "nothing was judged"
 	}
-	failed, total := 0, 0
+	total := 0
 	for _, t := range r.Targets {
-		for _, c := range t.Checks {
-			total++
-			if c.Verdict == r.Verdict {
-				failed++
+		total += len(t.Checks)
+	}
+	switch c.Verdict {
+	case compare.Fail, compare.NoData, compare.Warn:
+		return checkStory(t, c, s) + alsoOpen(r, c, s)
+	}
+	out := fmt.Sprintf("%s on %s", plural(total, "budget holds", "budgets hold"), plural(len(r.Targets), "target", "targets"))
+	if moved := largestMove(r); moved != nil {
+		out += fmt.Sprintf("; the largest change is %s of %s", moved.Head.Sub(*moved.Base).FormatSigned(moved.Unit), s.name(moved.Metric))
+	} else if hasBase(r) {
+		out += "; nothing moved against the base"
+	}
+	return out
+}
+
+// alsoOpen says what has the result's verdict beside the check that is told.
+func alsoOpen(r *compare.Result, told *compare.Check, s style) string {
+	var names []string
+	for i := range r.Targets {
+		for j := range r.Targets[i].Checks {
+			if c := &r.Targets[i].Checks[j]; c != told && c.Verdict == r.Verdict {
+				names = append(names, s.name(r.Targets[i].Name+": "+c.Metric))
 			}
 		}
 	}
-	var out string
-	switch c.Verdict {
-	case compare.Fail, compare.NoData, compare.Warn:
-		out = checkStory(t, c, s)
-		if failed > 1 {
-			out += fmt.Sprintf(" (and %d more of %d checks)", failed-1, total)
-		}
-	default:
-		out = fmt.Sprintf("%s on %s", plural(total, "budget holds", "budgets hold"), plural(len(r.Targets), "target", "targets"))
-		if moved := largestMove(r); moved != nil {
-			out += fmt.Sprintf("; the largest change is %s of %s", moved.Head.Sub(*moved.Base).FormatSigned(moved.Unit), s.name(moved.Metric))
-		} else if hasBase(r) {
-			out += "; nothing moved against the base"
-		}
+	state := map[compare.Verdict]string{compare.Fail: "fails", compare.NoData: "has no data", compare.Warn: "warns"}[r.Verdict]
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" (%s %s too)", names[0], state)
 	}
-	return out
+	return fmt.Sprintf(" (%s and %d more, too)", names[0], len(names)-1)
 }
 
 // checkStory tells one check that is not a pass, as a sentence without a stop.
@@ -167,19 +178,13 @@ func plural(n int, one, many string) string {
 func environmentDifferences(e compare.Environments) []string {
 	var out []string
 	for _, k := range sortedKeys(e.Base, e.Head) {
-		if len(e.Base) == 0 || e.Base[k] == e.Head[k] {
-			continue
+		base, head := e.Base[k], e.Head[k]
+		if base == "" || head == "" || base == head {
+			continue // a base of several kinds of captures says more than this target
 		}
-		out = append(out, fmt.Sprintf("%s: base %s, head %s", k, orUnknown(e.Base[k]), orUnknown(e.Head[k])))
+		out = append(out, fmt.Sprintf("%s: base %s, head %s", k, base, head))
 	}
 	return out
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }
 
 func sortedKeys(maps ...map[string]string) []string {
@@ -202,6 +207,81 @@ func paths(inputs []measure.Input) string {
 			break
 		}
 		out = append(out, in.Path)
+		if in.Format == "peakgate.measurement" {
+			break // what follows are the captures that it was made from
+		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// kinds sums what moved by the kind of memory, in words: for a plan this often
+// tells the cause better than any single buffer.
+func kinds(cs []compare.Contributor) string {
+	words := map[string]string{
+		"forward_kept": "kept by the forward pass for the backward pass", "backward": "backward pass", "workspace": "library workspace",
+		"temp": "other temporaries", "argument": "arguments", "output": "outputs", "constant": "constants",
+	}
+	sums := map[string]measure.Bytes{}
+	for _, c := range cs {
+		if words[c.Class] != "" {
+			sums[c.Class] += c.Delta()
+		}
+	}
+	var classes []string
+	for class, sum := range sums {
+		if sum != 0 {
+			classes = append(classes, class)
+		}
+	}
+	slices.SortFunc(classes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), strings.Compare(a, b))
+	})
+	var parts []string
+	for _, class := range classes {
+		parts = append(parts, words[class]+" "+sums[class].Signed())
+	}
+	return strings.Join(parts, " · ")
+}
+
+// advice is what a person can do about a check that does not hold.
+func advice(r *compare.Result) string {
+	failed, missing := false, false
+	for _, t := range r.Targets {
+		for _, c := range t.Checks {
+			failed = failed || c.Verdict == compare.Fail
+			missing = missing || c.Verdict == compare.NoData
+		}
+	}
+	switch {
+	case failed:
+		return "If the memory is wanted, raise the limit with a why, or add a waiver with owner, reason and last day, in the budget file; to look closer: peakgate diff BASE HEAD."
+	case missing:
+		return "Nothing is red, but what was not measured is no pass: the reasons say what is missing."
+	}
+	return ""
+}
+
+// commonLabels are the labels that all of a target's checks share: they are told
+// once.
+func commonLabels(checks []compare.Check) measure.Labels {
+	if len(checks) < 2 {
+		return nil
+	}
+	common := measure.Labels{}
+	for k, v := range checks[0].Labels {
+		if !slices.ContainsFunc(checks, func(c compare.Check) bool { w, ok := c.Labels[k]; return !ok || w != v }) {
+			common[k] = v
+		}
+	}
+	return common
+}
+
+func without(labels, common measure.Labels) measure.Labels {
+	out := measure.Labels{}
+	for k, v := range labels {
+		if _, ok := common[k]; !ok {
+			out[k] = v
+		}
+	}
+	return out
 }

@@ -30,6 +30,9 @@ func Text(w io.Writer, r *compare.Result) error {
 	for _, line := range r.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(line))
 	}
+	if a := advice(r); a != "" {
+		fmt.Fprintf(out, "\n%s\n", a)
+	}
 	return out.Flush()
 }
 
@@ -53,15 +56,20 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 	for _, n := range t.Notices {
 		fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
 	}
+	common := commonLabels(t.Checks)
+	if len(common) > 0 {
+		fmt.Fprintf(out, "  rows  {%s}\n", plain(common.Key()))
+	}
+	told := tables{}
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Verdict != compare.Pass {
-			textCheck(out, c)
+			textCheck(out, c, common, told)
 		}
 	}
 	var rows [][]string
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Verdict == compare.Pass {
-			rows = append(rows, passRow(c))
+			rows = append(rows, passRow(c, common))
 		}
 	}
 	if len(rows) > 0 {
@@ -121,7 +129,7 @@ func spread(c *compare.Check) string {
 }
 
 // passRow is one line of the table of what holds.
-func passRow(c *compare.Check) []string {
+func passRow(c *compare.Check, common measure.Labels) []string {
 	change := "no base"
 	if c.Base != nil {
 		change = "unchanged"
@@ -129,7 +137,7 @@ func passRow(c *compare.Check) []string {
 			change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
 		}
 	}
-	return []string{"pass", plain(rowName(c.Metric, c.Labels)), c.Head.Format(c.Unit), change, plain(c.Limit.Text)}
+	return []string{"pass", plain(rowName(c.Metric, without(c.Labels, common))), c.Head.Format(c.Unit), change, plain(c.Limit.Text)}
 }
 
 func rowName(metric string, labels measure.Labels) string {
@@ -139,8 +147,25 @@ func rowName(metric string, labels measure.Labels) string {
 	return metric + " {" + labels.Key() + "}"
 }
 
-func textCheck(out io.Writer, c *compare.Check) {
-	fmt.Fprintf(out, "\n  %s  %s\n", c.Verdict, plain(rowName(c.Metric, c.Labels)))
+// tables remembers which check has shown a list of contributors: several metrics
+// of one plan often have the same.
+type tables map[string]string
+
+// shown gives the metric that has shown these contributors before, if any.
+func (t tables) shown(metric string, cs []compare.Contributor) string {
+	key := ""
+	for _, c := range cs {
+		key += fmt.Sprintf("%s\x00%d\x00%d\x00", c.Key, c.BaseBytes, c.HeadBytes)
+	}
+	if before, ok := t[key]; ok {
+		return before
+	}
+	t[key] = metric
+	return ""
+}
+
+func textCheck(out io.Writer, c *compare.Check, common measure.Labels, told tables) {
+	fmt.Fprintf(out, "\n  %s  %s\n", c.Verdict, plain(rowName(c.Metric, without(c.Labels, common))))
 	var figures []string
 	if c.Head != nil {
 		figures = append(figures, "head "+c.Head.Exact(c.Unit))
@@ -155,12 +180,19 @@ func textCheck(out io.Writer, c *compare.Check) {
 		fmt.Fprintf(out, "    why: %s\n", plain(c.Limit.Why))
 	}
 	fmt.Fprintf(out, "    budget: %s:%d:%d\n", plain(c.Limit.File), c.Limit.Line, c.Limit.Column)
-	textContributorTable(out, c)
+	textContributorTable(out, c, told)
 }
 
-func textContributorTable(out io.Writer, c *compare.Check) {
+func textContributorTable(out io.Writer, c *compare.Check, told tables) {
 	shown, hidden := selectContributors(c, textContributors)
 	if len(shown) == 0 {
+		return
+	}
+	if k := kinds(c.Contributors); k != "" && c.Base != nil {
+		fmt.Fprintf(out, "    by kind: %s\n", k)
+	}
+	if before := told.shown(c.Metric, shown); before != "" {
+		fmt.Fprintf(out, "    allocated at: as in %s above\n", plain(before))
 		return
 	}
 	rows := [][]string{{"change", "base", "head", "count", "allocated at"}}
@@ -186,6 +218,11 @@ func textContributorTable(out io.Writer, c *compare.Check) {
 	}
 }
 
+// grows tells whether any contributor grew: the first one is the most grown.
+func grows(c *compare.Check) bool {
+	return len(c.Contributors) > 0 && c.Contributors[0].Delta() > 0
+}
+
 func counts(c compare.Contributor) string {
 	if c.BaseCount == c.HeadCount {
 		return fmt.Sprint(c.HeadCount)
@@ -196,21 +233,20 @@ func counts(c compare.Contributor) string {
 // selectContributors takes the first contributors that tell most: what grew
 // (with a base), or who holds most (without); and says what is left out.
 func selectContributors(c *compare.Check, most int) (shown []compare.Contributor, hidden string) {
-	grown, shrunk, left := 0, 0, 0
+	shrunk, left := 0, 0
 	var leftBytes, shrunkBytes measure.Bytes
 	for _, s := range c.Contributors {
 		switch {
 		case c.Base != nil && s.Delta() < 0:
 			shrunk++
 			shrunkBytes += s.Delta()
+		case c.Base != nil && s.Delta() == 0 && grows(c):
+			// listed for a max that is broken too; what grew is the answer
 		case len(shown) < most:
 			shown = append(shown, s)
 		case c.Base == nil || s.Delta() > 0:
 			left++
 			leftBytes += s.Delta()
-		}
-		if s.Delta() > 0 {
-			grown++
 		}
 	}
 	var parts []string

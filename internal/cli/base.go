@@ -198,7 +198,7 @@ func (b *bases) stale(w *compare.Workload, f found, files *base.Files) {
 	if w.Budget.Policy.Stale.Value == "fail" {
 		n.Verdict = compare.Fail
 	}
-	n.Text = fmt.Sprintf("not measured again: the captures are those of the base, byte for byte, though %d other files changed (%s)", changed, strings.Join(examples[:min(len(examples), 3)], ", "))
+	n.Text = fmt.Sprintf("not measured again: the captures are those of the base, byte for byte, though %s changed (%s)", plural(changed, "other file"), strings.Join(examples[:min(len(examples), 3)], ", "))
 	w.Notices = append(w.Notices, n)
 }
 
@@ -219,20 +219,23 @@ func (b *bases) previous(file *budget.File) (old *budget.File, unseen []compare.
 		return old, nil, nil
 	}
 	text := "whether this change loosens its own budget cannot be seen: " + err.Error()
-	if file.Policy.Loosen.Value == "warn" {
+	at := file.Policy.Loosen.Pos
+	if file.Policy.Trust.Value == "base" {
+		at = file.Policy.Trust.Pos
+	} else if file.Policy.Loosen.Value == "warn" {
 		return nil, nil, []string{text}
 	}
-	at := file.Policy.Loosen.Pos
 	return nil, []compare.Notice{{Verdict: compare.Fail, Effect: "loosens", Text: text, File: cmp.Or(at.File, filepath.ToSlash(b.config)), Line: at.Line, Column: at.Column}}, nil
 }
 
 // changes tells how the budget differs from that of the base. The stricter of
-// the two policies decides what a loosened limit is: a pull request cannot relax
-// it for itself. Where the base's budget decides, a change has no effect yet.
+// the two policies decides what a change is that lets more pass, or has other
+// rows and files judged: a pull request cannot relax it for itself. Where the
+// base's budget decides, a change has no effect yet.
 func (b *bases) changes(old, file *budget.File, s Streams) []compare.Notice {
 	var notices []compare.Notice
 	commit := b.at("").commit
-	for _, c := range budget.Changes(old, file) {
+	for _, c := range budget.Changes(old, b.fromTop(file)) {
 		n := compare.Notice{Verdict: compare.Pass, Effect: string(c.Effect), Text: c.Text, Bytes: c.Bytes, File: c.Pos.File, Line: c.Pos.Line, Column: c.Pos.Column}
 		if n.File == "" {
 			n.File = filepath.ToSlash(b.config)
@@ -243,12 +246,37 @@ func (b *bases) changes(old, file *budget.File, s Streams) []compare.Notice {
 		switch {
 		case trustsBase(old):
 			n.Text += "; this has no effect before it is merged"
-		case c.Effect == budget.Loosens:
+		case c.Effect == budget.Loosens || c.Effect == budget.Reshapes:
 			n.Verdict = loosened([]budget.Policy{old.Policy, file.Policy}, labels(s))
 		}
 		notices = append(notices, n)
 	}
 	return notices
+}
+
+// fromTop reads the head's budget by its path from the repository's top, as that
+// of the base is: then paths in the two compare, wherever the command runs.
+func (b *bases) fromTop(file *budget.File) *budget.File {
+	root := repositoryRoot(b.config)
+	config, err := resolved(b.config)
+	if err != nil {
+		return file
+	}
+	top, err := resolved(root)
+	if err != nil {
+		return file
+	}
+	name, err := filepath.Rel(top, config)
+	if err != nil {
+		return file
+	}
+	again, err := budget.Load(filepath.ToSlash(name), func(p string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(top, filepath.FromSlash(p)))
+	})
+	if err != nil {
+		return file
+	}
+	return again
 }
 
 func trustsBase(old *budget.File) bool { return old != nil && old.Policy.Trust.Value == "base" }

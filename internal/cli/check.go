@@ -173,7 +173,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	}
 	root := repositoryRoot(o.config)
 	if trustsBase(old) {
-		file, from.folder, from.prefix = old, path.Dir(old.Path), root
+		file, from.folder, from.prefix = old, path.Dir(old.Path), relative(root)
 	}
 	targets, err := o.selectTargets(file)
 	if err != nil {
@@ -364,6 +364,18 @@ func patterns(ps []budget.Pattern) string {
 		out = append(out, p.Text)
 	}
 	return strings.Join(out, ", ")
+}
+
+// relative is a path from the working directory, if there is one.
+func relative(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil {
+		return rel
+	}
+	return path
 }
 
 // repositoryRoot is the nearest folder above the budget file that holds .git;

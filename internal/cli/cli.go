@@ -150,7 +150,12 @@ func (c command) run(args []string, s Streams) (code int) {
 	}
 	code, err = run(rest)
 	if err != nil {
-		report.Problem(s.Stderr, err)
+		var faulty budgetError
+		if errors.As(err, &faulty) {
+			report.Lines(s.Stderr, err) // FILE:LINE:COLUMN first, as editors read it
+		} else {
+			report.Problem(s.Stderr, err)
+		}
 		var wrong usageError
 		if errors.As(err, &wrong) {
 			return ExitUsage

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -81,8 +82,16 @@ func gather(target string, patterns []string, root string, s Streams, quiet bool
 // those that lead where a budget may not.
 func find(target string, patterns []string, opt capture.Options, within *guard) (*measure.Measurement, error) {
 	var files, warnings []string
+	if len(patterns) == 1 && within == nil {
+		if runs := openRuns(patterns[0]); runs != nil {
+			return runs.Runs[len(runs.Runs)-1], nil
+		}
+	}
 	for _, pattern := range patterns {
 		found, warned, err := capture.Find(pattern)
+		if none := new(capture.NotFoundError); within != nil && errors.As(err, &none) {
+			return nil, fmt.Errorf("%w (paths are relative to the budget file)", err)
+		}
 		if err != nil {
 			return nil, err
 		}

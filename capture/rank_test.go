@@ -1,0 +1,53 @@
+package capture
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRankOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"rank0_memory_snapshot.pickle": "0", "out/rank12_memory_snapshot.pickle": "12", "snapshot_oom_rank-3.pickle": "3",
+		"oom_rank7.pickle": "7", "oom_snapshot_dev1.pickle": "1", "rank2/snapshot.pickle": "2", "host1/rank_004/a.pickle": "4",
+		"000005_step_10.pickle": "5", "profiling/iteration_10/000000_step_10.pickle": "0", `rank0\rank10.pickle`: "10",
+		"snapshot.pickle": "", "step_10.pickle": "", "frank.pickle": "", "rank.pickle": "",
+	} {
+		if got, _ := rankOf(path); got != want {
+			t.Errorf("rankOf(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestRanksAreLabelled(t *testing.T) {
+	ranks := func(files map[string]string) []string {
+		found, _, err := Find(tree(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Measure("t", found, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, r := range m.Rows {
+			if r.Name == "live.end_bytes" {
+				out = append(out, strings.TrimSpace(r.Labels.Key("device")))
+			}
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"equal ranks stay apart": {map[string]string{"rank0.pickle": snapshot, "rank1.pickle": snapshot}, []string{"rank=0", "rank=1"}},
+		"one file is no rank":    {map[string]string{"rank0.pickle": snapshot}, []string{""}},
+		"a rank twice":           {map[string]string{"a/rank0.pickle": snapshot, "b/rank0.pickle": snapshot}, []string{""}},
+		"a file without a rank":  {map[string]string{"rank0.pickle": snapshot, "x.pickle": snapshot}, []string{""}},
+	} {
+		if got := ranks(c.files); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
