@@ -201,6 +201,17 @@ func lintPage(t *testing.T) string {
 A budget can be legal and yet not do what its writer wants: an entry that judges nothing, a limit that cannot fail, or one that fails without a change.
 ` + "`peakgate budget lint`" + ` finds these, all at once, in the order of the file. Errors are what makes the gate fail or stop anyway; warnings are most
 likely mistakes; advice is worth a look. Rules that need measured numbers are silent where there are none.
+
+` + "```sh" + `
+peakgate budget lint                                  # reads peakgate.yml, and what its captures and bases say
+peakgate budget lint --config ci/memory.yml --format json
+peakgate budget lint --no-captures                    # the files alone, as in a hook before each commit
+` + "```" + `
+
+It ends with 0 where there is nothing but advice, 1 after a warning or an error, and 2 after errors that keep ` + "`peakgate check`" + ` from running: those of the
+language too, which [budget.md](budget.md) explains. Three more names stand for what only reading the files can show: ` + "`path`" + ` (error: the path leads outside of
+the repository and is not read), ` + "`unreadable`" + ` (error: a capture or a base is damaged or none; the rules that need its target's numbers are then silent) and
+` + "`base`" + ` (advice: git does not give the base, as in a shallow clone).
 `)
 	examples := lintExamples(t)
 	for _, r := range lintRules {

@@ -16,6 +16,11 @@ const SchemaURL = "https://raw.githubusercontent.com/peakgate/peakgate/main/peak
 // SchemaComment is that line, without a line break.
 const SchemaComment = "# yaml-language-server: $schema=" + SchemaURL
 
+// namePattern is what the schema asks of names that become file names and flags:
+// no blank and no ASCII punctuation but _ and, inside, . and -. It is wider than
+// Parse is beyond ASCII: not every validator knows the classes of Unicode.
+const namePattern = `^[^\s\x00-/:-@\[-^\x60{-\x7f][^\s\x00-,/:-@\[-^\x60{-\x7f]*$`
+
 // Schema gives a JSON Schema (draft 2020-12) of the language, for editors. It is
 // made from the table of keys and the catalogue of metrics. It takes every file
 // that Parse takes; what needs more than one value to judge (min above max, names
@@ -178,7 +183,7 @@ func valueSchema(k key) map[string]any {
 
 func namedSchema(of string) map[string]any {
 	return map[string]any{"type": "object", "minProperties": 1, "additionalProperties": ref(of),
-		"propertyNames": map[string]any{"pattern": `^[\p{L}\p{Nd}_][\p{L}\p{N}._-]*$`, "maxLength": 100}}
+		"propertyNames": map[string]any{"pattern": namePattern, "maxLength": 100}}
 }
 
 func selectorSchema() map[string]any {
