@@ -137,11 +137,11 @@ func (h *History) Read(commit, path string) ([]byte, error) {
 	}
 	id := h.files[path][commit]
 	if id == "" {
-		return nil, fmt.Errorf("%s@%.12s: not a file", path, commit)
+		return nil, fmt.Errorf("%s@%.12s: not a file", printable(path), commit)
 	}
 	data := h.blobs[id]
 	if data == nil {
-		return nil, fmt.Errorf("%s@%.12s: too large, or there is too much to read", path, commit)
+		return nil, fmt.Errorf("%s@%.12s: too large, or there is too much to read", printable(path), commit)
 	}
 	return data, nil
 }

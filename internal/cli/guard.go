@@ -64,6 +64,9 @@ const leaves = "leads outside of the repository of the budget file; keep it insi
 // pattern refuses a path or pattern whose fixed beginning leads outside: then
 // nothing there is even looked at.
 func (g guard) pattern(pattern string) error {
+	if path, err := resolved(pattern); err == nil && g.holds(path) {
+		return nil // also an allowed folder itself, whose parent is not allowed
+	}
 	base, _ := doublestar.SplitPattern(filepath.ToSlash(pattern))
 	if base, err := filepath.Abs(filepath.FromSlash(base)); err != nil || !g.holds(existing(base)) {
 		return fmt.Errorf("%s %s", pattern, leaves)
