@@ -156,3 +156,27 @@ func TestMeasureMany(t *testing.T) {
 		t.Errorf("an empty rank: %v", err)
 	}
 }
+
+// The catalogue says of each metric whose captures give it: just what the
+// committed captures do give.
+func TestCatalogueSaysWhoGives(t *testing.T) {
+	files, _, err := Find("../fixtures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]string{}
+	for _, f := range files {
+		m, err := Open(f, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range m.Rows {
+			from[r.Name] = map[string]string{"xla": "XLA", "torch": "PyTorch"}[strings.Split(m.Inputs[0].Format, ".")[0]]
+		}
+	}
+	for _, m := range measure.Catalogue() {
+		if m.From != from[m.Name] {
+			t.Errorf("%s: the catalogue says it is given by %q, the captures say %q", m.Name, m.From, from[m.Name])
+		}
+	}
+}

@@ -40,6 +40,8 @@ type Metric struct {
 	HigherIsBetter bool
 	// Information marks what is shown but rarely worth a budget.
 	Information bool
+	// From names whose captures give the metric; empty where no reader does yet.
+	From string
 	// ExplainedBy names the metric whose contributors explain this one where
 	// a measurement holds none under its own name.
 	ExplainedBy string
@@ -125,40 +127,40 @@ func editDistance(a, b string) int {
 
 // catalogue is the one table of metrics; the documentation page is made from it.
 var catalogue = []Metric{
-	{Name: "plan.need_bytes", Unit: ByteUnit, Kind: Exact, Doc: "what one execution needs in this memory space: arguments + unaliased outputs + constants + temp block, plus generated code where known. The one to budget first."},
-	{Name: "plan.total_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.need_bytes", Doc: "sum of the sizes of all buffer allocations without the thread-local ones."},
-	{Name: "plan.argument_bytes", Unit: ByteUnit, Kind: Exact, Doc: "entry parameters, donated ones included."},
-	{Name: "plan.output_bytes", Unit: ByteUnit, Kind: Exact, Doc: "allocations that may be live out, aliased parameters included."},
-	{Name: "plan.unaliased_output_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.output_bytes", Doc: "outputs that have memory of their own."},
-	{Name: "plan.donated_bytes", Unit: ByteUnit, Kind: Exact, HigherIsBetter: true, ExplainedBy: "plan.argument_bytes", Doc: "parameters whose memory an output reuses."},
-	{Name: "plan.constant_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.need_bytes", Doc: "constants that are neither parameters nor outputs."},
-	{Name: "plan.temp_bytes", Unit: ByteUnit, Kind: Exact, Doc: "the temp block that intermediates share. It can fall while the need rises (lost donation): never gate it alone."},
-	{Name: "plan.thread_local_bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "host stack of reducers; part of no other number."},
-	{Name: "plan.heap_peak_bytes", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live buffers over the schedule: simulated heap + arguments, outputs and constants, as XProf 2.24 shows it."},
-	{Name: "plan.compiler_peak_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "XLA's own ComputePeakMemory over all memory spaces together; never comparable with plan.heap_peak_bytes."},
-	{Name: "plan.padding_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "padded minus unpadded bytes of what is live at the heap peak, arguments and outputs included."},
-	{Name: "plan.viewer_padding_bytes", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "plan.heap_peak_bytes", Doc: "padding as XProf's Memory Viewer counts it: arguments and outputs enter padded, so theirs is invisible."},
-	{Name: "plan.fragmentation_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.temp_bytes", Doc: "temp block minus the simulated peak inside it."},
-	{Name: "plan.remat_instructions", Unit: Count, Kind: Exact, Information: true, Doc: "instructions that XLA made by rematerialization (names with .remat)."},
-	{Name: "plan.forward_kept_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: made by the forward pass and kept for the backward pass."},
-	{Name: "plan.backward_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: made by the backward pass."},
-	{Name: "plan.workspace_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: workspace of library calls."},
-	{Name: "plan.other_bytes", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: all else, arguments, outputs and constants included."},
+	{Name: "plan.need_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Doc: "what one execution needs in this memory space: arguments + unaliased outputs + constants + temp block, plus generated code where known. The one to budget first."},
+	{Name: "plan.total_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.need_bytes", Doc: "sum of the sizes of all buffer allocations without the thread-local ones."},
+	{Name: "plan.argument_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Doc: "entry parameters, donated ones included."},
+	{Name: "plan.output_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Doc: "allocations that may be live out, aliased parameters included."},
+	{Name: "plan.unaliased_output_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.output_bytes", Doc: "outputs that have memory of their own."},
+	{Name: "plan.donated_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, HigherIsBetter: true, ExplainedBy: "plan.argument_bytes", Doc: "parameters whose memory an output reuses."},
+	{Name: "plan.constant_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.need_bytes", Doc: "constants that are neither parameters nor outputs."},
+	{Name: "plan.temp_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Doc: "the temp block that intermediates share. It can fall while the need rises (lost donation): never gate it alone."},
+	{Name: "plan.thread_local_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "host stack of reducers; part of no other number."},
+	{Name: "plan.heap_peak_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live buffers over the schedule: simulated heap + arguments, outputs and constants, as XProf 2.24 shows it."},
+	{Name: "plan.compiler_peak_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "XLA's own ComputePeakMemory over all memory spaces together; never comparable with plan.heap_peak_bytes."},
+	{Name: "plan.padding_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "padded minus unpadded bytes of what is live at the heap peak, arguments and outputs included."},
+	{Name: "plan.viewer_padding_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "plan.heap_peak_bytes", Doc: "padding as XProf's Memory Viewer counts it: arguments and outputs enter padded, so theirs is invisible."},
+	{Name: "plan.fragmentation_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.temp_bytes", Doc: "temp block minus the simulated peak inside it."},
+	{Name: "plan.remat_instructions", From: "XLA", Unit: Count, Kind: Exact, Information: true, Doc: "instructions that XLA made by rematerialization (names with .remat)."},
+	{Name: "plan.forward_kept_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: made by the forward pass and kept for the backward pass."},
+	{Name: "plan.backward_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: made by the backward pass."},
+	{Name: "plan.workspace_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: workspace of library calls."},
+	{Name: "plan.other_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: all else, arguments, outputs and constants included."},
 
-	{Name: "live.peak_bytes", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live requested bytes (PyTorch: requested_bytes.all.peak) or of allocator bytes in use."},
-	{Name: "live.end_bytes", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture."},
-	{Name: "live.baseline_bytes", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "live when the recorded history begins."},
-	{Name: "live.rounded_peak_bytes", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "the peak with every request rounded up as the allocator rounds it: a lower bound of what it holds."},
+	{Name: "live.peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live requested bytes (PyTorch: requested_bytes.all.peak) or of allocator bytes in use."},
+	{Name: "live.end_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture."},
+	{Name: "live.baseline_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "live when the recorded history begins."},
+	{Name: "live.rounded_peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "the peak with every request rounded up as the allocator rounds it: a lower bound of what it holds."},
 	{Name: "used.peak_bytes", Unit: ByteUnit, Kind: Observed, Doc: "heap plus reserved stack at its largest: what is compared with the capacity."},
-	{Name: "reserved.peak_bytes", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead."},
-	{Name: "reserved.end_bytes", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.end_bytes", Doc: "taken from the device at the end of the capture."},
-	{Name: "inactive.bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "reserved but held by no tensor at the end of the capture."},
-	{Name: "inactive.largest_bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "largest free range at the end of the capture."},
-	{Name: "inactive.largest_usable_bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "largest free range in the default pool, which ordinary allocations can use."},
-	{Name: "pending_free.bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "freed by the program, still awaited by another stream."},
-	{Name: "pool.private_bytes", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "reserved by private pools (graphs, user pools)."},
-	{Name: "pool.hit_ratio", Unit: Ratio, Kind: Exact, HigherIsBetter: true, Doc: "share of allocations that the pool served without asking the device."},
-	{Name: "pool.misses", Unit: Count, Kind: Exact, Doc: "allocations for which the pool had to ask the device."},
+	{Name: "reserved.peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead."},
+	{Name: "reserved.end_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.end_bytes", Doc: "taken from the device at the end of the capture."},
+	{Name: "inactive.bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "reserved but held by no tensor at the end of the capture."},
+	{Name: "inactive.largest_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "largest free range at the end of the capture."},
+	{Name: "inactive.largest_usable_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "largest free range in the default pool, which ordinary allocations can use."},
+	{Name: "pending_free.bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "freed by the program, still awaited by another stream."},
+	{Name: "pool.private_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "reserved by private pools (graphs, user pools)."},
+	{Name: "pool.hit_ratio", From: "PyTorch", Unit: Ratio, Kind: Exact, HigherIsBetter: true, Doc: "share of allocations that the pool served without asking the device."},
+	{Name: "pool.misses", From: "PyTorch", Unit: Count, Kind: Exact, Doc: "allocations for which the pool had to ask the device."},
 	{Name: "pool.drops", Unit: Count, Kind: Exact, Doc: "buffers that the pool gave back for want of room."},
 	{Name: "pool.live_peak_bytes", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live pooled bytes."},
 
@@ -173,7 +175,7 @@ var catalogue = []Metric{
 	{Name: "footprint.unattributed_bytes", Unit: ByteUnit, Kind: Sampled, Information: true, Doc: "footprint that no telemetry accounts for."},
 	{Name: "process.count", Unit: Count, Kind: Sampled, Information: true, Doc: "processes of the watched tree."},
 	{Name: "descriptor.count", Unit: Count, Kind: Sampled, Information: true, Doc: "open file descriptors of the watched tree."},
-	{Name: "oom.events", Unit: Count, Kind: Exact, Doc: "failed allocations that the capture holds."},
+	{Name: "oom.events", From: "PyTorch", Unit: Count, Kind: Exact, Doc: "failed allocations that the capture holds."},
 	{Name: "oom.kills", Unit: Count, Kind: Exact, Doc: "processes that the kernel killed for memory."},
 	{Name: "retry.events", Unit: Count, Kind: Exact, Doc: "allocations that waited for memory."},
 	{Name: "retry.longest_seconds", Unit: Seconds, Kind: Exact, Doc: "the longest such wait."},
@@ -199,7 +201,7 @@ Bytes are exact integers. A metric that a capture does not give is absent, never
 		{"plan.", "Plans of XLA, per module and memory space"},
 		{"", "Allocators, pools, series and processes"},
 	} {
-		out.WriteString("\n## " + group[1] + "\n\n| metric | unit | kind | definition |\n|---|---|---|---|\n")
+		out.WriteString("\n## " + group[1] + "\n\n| metric | unit | kind | given by | definition |\n|---|---|---|---|---|\n")
 		for _, m := range catalogue {
 			if strings.HasPrefix(m.Name, "plan.") != (group[0] == "plan.") {
 				continue
@@ -211,7 +213,11 @@ Bytes are exact integers. A metric that a capture does not give is absent, never
 			if m.Information {
 				doc += " Information: rarely worth a budget."
 			}
-			out.WriteString("| `" + m.Name + "` | " + string(m.Unit) + " | " + string(m.Kind) + " | " + doc + " |\n")
+			from := m.From
+			if from == "" {
+				from = "not yet"
+			}
+			out.WriteString("| `" + m.Name + "` | " + string(m.Unit) + " | " + string(m.Kind) + " | " + from + " | " + doc + " |\n")
 		}
 	}
 	return out.String()
