@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,8 +155,8 @@ func (h *History) look(path string) error {
 	}
 	found := map[string]string{}
 	h.files[path] = found
-	if strings.ContainsAny(path, "\n\x00") {
-		return nil // no line can ask for it
+	if strings.ContainsAny(path, "\n\x00") || !filepath.IsLocal(filepath.FromSlash(path)) {
+		return nil // no line can ask for it; what is outside, git holds not
 	}
 	var commits []string
 	seen := map[string]bool{}

@@ -66,7 +66,7 @@ func TestHistory(t *testing.T) {
 	if data, err := h.Read(first, "peakgate.yml"); err != nil || string(data) != budgetText("1") {
 		t.Errorf("read %q, %v", data, err)
 	}
-	for _, path := range []string{"b [x].yml", "none.yml", "a\nb", ".."} {
+	for _, path := range []string{"b [x].yml", "none.yml", "a\nb", "..", "../a repo/b [x].yml", "./peakgate.yml/", "/etc/passwd", ""} {
 		_, err := h.Read(first, path)
 		wantLine(t, err, "not a file")
 	}

@@ -22,6 +22,9 @@ const (
 	historySchema = "peakgate.history/1"
 	// maxVersions is how many commits history looks at.
 	maxVersions = 1000
+	// maxRounds is how often the files that old versions include may bring up
+	// versions that include others.
+	maxRounds = 16
 )
 
 var historyCommand = command{
@@ -95,11 +98,11 @@ type skipped struct {
 	Reason string `json:"reason"`
 }
 
-// old is the budget at one commit, with the files that it asked for.
+// old is the budget at one commit, with the files that it included.
 type old struct {
-	file  *budget.File // empty where there was none
-	asked []string
-	err   error
+	file     *budget.File // empty where there was none
+	included []string
+	err      error
 }
 
 // collect reads the history. The files that old budgets include are known only once
@@ -110,22 +113,26 @@ func (h *historian) collect(s Streams) error {
 		return err
 	}
 	others := map[string]bool{}
-	for {
+	for round := 1; ; round++ {
 		clear(h.files)
 		if h.git, err = repository.History(maxVersions, slices.Sorted(maps.Keys(others))); err != nil {
 			return err
 		}
 		known := len(others)
 		for _, v := range h.git.Versions {
-			for _, path := range h.at(v.Commit).asked {
+			for _, path := range h.at(v.Commit).included {
 				others[path] = true
 			}
 		}
-		if len(others) == known {
+		if h.Cut = h.git.Cut; len(others) == known {
+			break
+		}
+		if round == maxRounds {
+			h.Cut = strings.TrimPrefix(fmt.Sprintf("%s; old versions include ever more files, and not all of these were followed", h.Cut), "; ")
 			break
 		}
 	}
-	if h.Cut = h.git.Cut; len(h.git.Versions) == 0 {
+	if len(h.git.Versions) == 0 {
 		return fmt.Errorf("%s: %s", h.Config, cmp.Or(h.Cut, "no commit holds it, so it has no history; commit it first"))
 	}
 	for i, v := range h.git.Versions {
@@ -147,10 +154,11 @@ func (h *historian) at(commit string) *old {
 		return o
 	}
 	o.file, o.err = budget.Load(path, func(p string) ([]byte, error) {
-		if p != path {
-			o.asked = append(o.asked, p)
+		data, err := h.git.Read(commit, p)
+		if p != path && err == nil {
+			o.included = append(o.included, p)
 		}
-		return h.git.Read(commit, p)
+		return data, err
 	})
 	var faults budget.Errors
 	if errors.As(o.err, &faults) {
