@@ -40,13 +40,16 @@ func (o *budgetOptions) reading(s Streams) (capture.Options, func()) {
 }
 
 // clean makes one line of a text that a stranger wrote: what a terminal would act
-// upon is replaced.
+// upon is replaced, and what is very long is cut.
 func clean(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
+	const most = 1000 // bytes
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, strings.ReplaceAll(line, "\t", " "))
+	}, strings.ReplaceAll(text, "\t", " "))
 }

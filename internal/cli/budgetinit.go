@@ -38,6 +38,9 @@ written, or peakgate itself failed.`,
 				return ExitUsage, usagef("--runs %d: want 1 to 1000", b.runs)
 			}
 			b.config = cmp.Or(*output, b.config)
+			if !exists(filepath.Dir(b.config)) {
+				return ExitUsage, usagef("%s: there is no such folder to write in", b.config)
+			}
 			if exists(b.config) && !*force {
 				return ExitUsage, usagef("%s: is there already; write elsewhere with -o FILE, or replace it with --force", b.config)
 			}
