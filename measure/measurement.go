@@ -138,13 +138,18 @@ type Series struct {
 
 // Finding is one diagnosis.
 type Finding struct {
-	Rule        string  `json:"rule"`
-	Severity    string  `json:"severity"`
-	Evidence    string  `json:"evidence"` // "measured" or "inferred"
-	Text        string  `json:"text"`
-	Fix         string  `json:"fix,omitempty"`
-	SavingBytes Bytes   `json:"saving_bytes,omitempty"`
-	Source      *Source `json:"source,omitempty"`
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"` // "error", "warning" or "note"
+	Evidence string `json:"evidence"` // "measured" or "inferred"
+	Text     string `json:"text"`
+	Fix      string `json:"fix,omitempty"`
+	// SavingBytes is what the fix saves at most, by the bytes of this capture.
+	SavingBytes Bytes `json:"saving_bytes,omitempty"`
+	// Cost is what the fix takes in exchange.
+	Cost   string  `json:"cost,omitempty"`
+	Source *Source `json:"source,omitempty"`
+	// Labels name what the finding is about: a module, a device.
+	Labels Labels `json:"labels,omitempty"`
 }
 
 // Facts are what readers saw beside numbers; comparison (how alike are two

@@ -1,0 +1,4 @@
+package diagnose
+
+// torchRules read the facts of PyTorch's snapshots.
+var torchRules []Rule

@@ -1,0 +1,7 @@
+package diagnose
+
+var (
+	xlaRules     []Rule
+	xlaPairRules []Rule
+	runRules     []Rule
+)
