@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,10 +38,11 @@ func Find(pattern string) (files, warnings []string, err error) {
 	case !strings.ContainsAny(pattern, "*?[{"):
 		return nil, nil, &NotFoundError{pattern, "no such file or directory; make the capture first, or correct the path"}
 	}
-	if !doublestar.ValidatePathPattern(pattern) {
-		return nil, nil, &NotFoundError{pattern, "malformed pattern: unbalanced [ or {"}
+	if err := CheckPattern(pattern); err != nil {
+		return nil, nil, err
 	}
-	matches, err := doublestar.FilepathGlob(pattern, doublestar.WithFailOnIOErrors())
+	// Links to folders are not followed: one may lead back above itself.
+	matches, err := doublestar.FilepathGlob(pattern, doublestar.WithFailOnIOErrors(), doublestar.WithNoFollow())
 	if err != nil {
 		return nil, nil, pathError(err)
 	}
@@ -55,6 +57,9 @@ func Find(pattern string) (files, warnings []string, err error) {
 			}
 			files, warnings = append(files, inner...), append(warnings, w...)
 			continue
+		} else if err == nil && !info.Mode().IsRegular() {
+			warnings = append(warnings, m+" is no regular file and is not read")
+			continue
 		}
 		files = append(files, m)
 	}
@@ -64,6 +69,39 @@ func Find(pattern string) (files, warnings []string, err error) {
 	slices.Sort(files)
 	files, dropped := dropCaches(slices.Compact(files))
 	return files, append(warnings, dropped...), nil
+}
+
+// Limits of a pattern: each brace doubles the work of matching, and so does each
+// ** on a deep tree. A pattern may come from a stranger's budget.
+const (
+	maxBraces = 6
+	maxDepths = 4
+)
+
+// CheckPattern refuses a pattern that is malformed, or so complicated that
+// matching it could take for ever.
+func CheckPattern(pattern string) error {
+	switch {
+	case strings.Count(pattern, "{") > maxBraces:
+		return &NotFoundError{pattern, fmt.Sprintf("more than %d braces in a pattern; write several patterns", maxBraces)}
+	case strings.Count(pattern, "**") > maxDepths:
+		return &NotFoundError{pattern, fmt.Sprintf("more than %d ** in a pattern; one stands for any depth", maxDepths)}
+	case !doublestar.ValidatePathPattern(pattern):
+		return &NotFoundError{pattern, "malformed pattern: unbalanced [ or {"}
+	}
+	return nil
+}
+
+// named tells whether a file has the name of a capture. In a folder that is
+// searched such a file is never passed over: if it cannot be read, that is said.
+func named(path string) bool {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	for _, ending := range []string{".xplane.pb", ".hlo.pb", ".hlo_proto.pb", ".pickle", ".pkl"} {
+		if strings.HasSuffix(name, ending) {
+			return true
+		}
+	}
+	return false
 }
 
 // search walks a directory for captures. Hidden folders are passed over.
@@ -80,9 +118,18 @@ func search(dir string) (files, warnings []string, err error) {
 			return nil
 		}
 		if !d.Type().IsRegular() {
-			return nil
+			if d.Type()&fs.ModeSymlink == 0 || !named(path) {
+				return nil
+			}
+			if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+				return nil
+			}
 		}
 		looked++
+		if named(path) && !unplanned(path) {
+			files = append(files, path)
+			return nil
+		}
 		ok, err := wanted(path)
 		if err != nil {
 			return err
@@ -104,8 +151,7 @@ func search(dir string) (files, warnings []string, err error) {
 	return files, warnings, nil
 }
 
-// wanted tells whether some reader takes the file, from its first bytes. An
-// empty file with the name of a capture is wanted, so that it is reported.
+// wanted tells whether some reader takes the file, from its first bytes.
 func wanted(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -113,19 +159,22 @@ func wanted(path string) (bool, error) {
 	}
 	defer f.Close()
 	head, content, err := window(struct{ io.Reader }{f})
-	if err != nil {
-		return strings.HasSuffix(path, ".pb") || strings.HasSuffix(path, ".pickle"), nil
+	if err != nil || unplanned(path) {
+		return false, nil
 	}
 	if isGzip(head) {
 		if head = gunzipHead(content); head == nil {
 			return false, nil
 		}
 	}
-	if strings.Contains(filepath.Base(path), "before_optimizations") {
-		return false, nil // XLA's dump of the module as it came in: it has no plan
-	}
 	_, read := choose(head)
 	return read != nil, nil
+}
+
+// unplanned tells the name under which XLA dumps a module as it came in: it has
+// no plan. (A module's own name may hold the same words.)
+func unplanned(path string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".before_optimizations.hlo.pb")
 }
 
 // newestRun keeps, of several runs below one plugins/profile folder, the newest:
@@ -160,6 +209,9 @@ func profileRun(file string) (parent, run string, ok bool) {
 	return parent, run, strings.HasSuffix(filepath.ToSlash(parent), "plugins/profile")
 }
 
+// cacheName is how XProf names its caches: MODULE(PROGRAM).hlo_proto.pb.
+var cacheName = regexp.MustCompile(`(\(\d+\)|^NO_MODULE)\.hlo_proto\.pb$`)
+
 // dropCaches leaves out the *.hlo_proto.pb files that XProf writes beside an
 // .xplane.pb: they may be stale, and the xplane holds the same modules.
 func dropCaches(files []string) (kept, warnings []string) {
@@ -170,7 +222,7 @@ func dropCaches(files []string) (kept, warnings []string) {
 		}
 	}
 	for _, f := range files {
-		if dir := filepath.Dir(f); profiles[dir] && strings.HasSuffix(f, ".hlo_proto.pb") {
+		if dir := filepath.Dir(f); profiles[dir] && cacheName.MatchString(filepath.Base(f)) {
 			dropped[dir]++
 			continue
 		}

@@ -50,6 +50,14 @@ func TestFind(t *testing.T) {
 		{"no match", "*.pickle", map[string]string{"a.pb": plan}, nil, "", "matches no file"},
 		{"a directory is searched by content", "", map[string]string{"a.any": plan, "b/c.gz": zipped, "d.txt": "=text", ".git/e.pb": plan, "f": snapshot}, []string{"a.any", "b/c.gz", "f"}, "", ""},
 		{"an interrupted dump is found, not passed over", "", map[string]string{"rank0.pickle": "="}, []string{"rank0.pickle"}, "", ""},
+		{"a capture that cannot be read is found too", "", map[string]string{"rank0.pickle": snapshot, "rank1.pickle": "=\x00\x00\x00", "rank2.pickle.gz": "=x", "step.xplane.pb": "=version https://git-lfs"}, []string{"rank0.pickle", "rank1.pickle", "rank2.pickle.gz", "step.xplane.pb"}, "", ""},
+		{"a newest run that is damaged", "", map[string]string{
+			"log/plugins/profile/2026_01_01_00_00_00/h.xplane.pb": profile, "log/plugins/profile/2026_01_02_00_00_00/h.xplane.pb": "=\x00",
+		}, []string{"log/plugins/profile/2026_01_02_00_00_00/h.xplane.pb"}, "only the newest", ""},
+		{"a module named after a pass", "", map[string]string{"module_0001.jit_before_optimizations.cpu_after_optimizations.hlo.pb": plan}, []string{"module_0001.jit_before_optimizations.cpu_after_optimizations.hlo.pb"}, "", ""},
+		{"a plan beside a profile that is no cache", "", map[string]string{"h.xplane.pb": profile, "big.hlo_proto.pb": plan}, []string{"big.hlo_proto.pb", "h.xplane.pb"}, "", ""},
+		{"a brace bomb", strings.Repeat("{a,b}", 24), nil, nil, "", "more than 6 braces"},
+		{"a depth bomb", strings.Repeat("**/", 100) + "x", nil, nil, "", "more than 4 **"},
 		{"a directory without captures", "", map[string]string{"a.txt": "=a", "b/c.txt": "=c"}, nil, "", "holds no capture (2 files looked at)"},
 		{"a pattern of directories", "rank*", map[string]string{"rank0/a": snapshot, "rank1/a": snapshot, "rank1/log": "=x"}, []string{"rank0/a", "rank1/a"}, "", ""},
 		{"only the newest run", "", map[string]string{
@@ -77,6 +85,22 @@ func TestFind(t *testing.T) {
 		}
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
+		}
+	}
+}
+
+// A link that leads above itself is not followed; one that has the name of a
+// capture is found, whole or broken, and what is no file is not opened.
+func TestFindLinks(t *testing.T) {
+	dir := tree(t, map[string]string{"x/t.pickle": snapshot})
+	for name, to := range map[string]string{"x/loop": ".", "x/linked.pickle": "t.pickle", "x/broken.pickle": "nowhere"} {
+		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Skip(err) // no rights to make links here
+		}
+	}
+	for pattern, want := range map[string]int{"x/**/*.pickle": 3, "x": 3, "x/[t].pickle": 1} {
+		if files, _, err := Find(filepath.Join(dir, pattern)); err != nil || len(files) != want {
+			t.Errorf("%s: %q, %v; want %d files", pattern, files, err, want)
 		}
 	}
 }
