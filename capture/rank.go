@@ -56,5 +56,8 @@ func labelRanks(parts []*measure.Measurement) {
 		for j := range m.Facts.Traces {
 			m.Facts.Traces[j].Labels = m.Facts.Traces[j].Labels.With("rank", ranks[i])
 		}
+		for j := range m.Facts.Snapshots {
+			m.Facts.Snapshots[j].Labels = m.Facts.Snapshots[j].Labels.With("rank", ranks[i])
+		}
 	}
 }

@@ -157,6 +157,8 @@ type Finding struct {
 type Facts struct {
 	Modules []ModuleFact `json:"modules,omitempty"`
 	Traces  []TraceFact  `json:"traces,omitempty"`
+	// Snapshots hold one entry for each device of each PyTorch snapshot.
+	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
 }
 
 // ModuleFact describes one compiled XLA module.

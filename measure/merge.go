@@ -56,6 +56,7 @@ func Merge(target string, parts []*Measurement) *Measurement {
 			}
 		}
 		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
+		out.Facts.Snapshots = append(out.Facts.Snapshots, part.Facts.Snapshots...)
 		out.Findings = append(out.Findings, part.Findings...)
 		for _, w := range part.Warnings {
 			if !slices.Contains(out.Warnings, w) {
