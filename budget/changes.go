@@ -146,14 +146,7 @@ func (c *changes) target(b, h *Target) {
 	}
 	captures := [2][]string{patternTexts(b.Captures, b.Dir()), patternTexts(h.Captures, h.Dir())}
 	differs("captures", firstPos(h.Captures), captures[0], captures[1], fewer(captures[0], captures[1]))
-	bases, effect := [2][]string{baseTexts(b), baseTexts(h)}, Reshapes
-	switch { // without a base no growth is judged
-	case len(bases[1]) == 0:
-		effect = Loosens
-	case len(bases[0]) == 0:
-		effect = Tightens
-	}
-	differs("base", cmp.Or(firstPos(h.Base), h.BaseRun), bases[0], bases[1], effect)
+	differs("base", cmp.Or(firstPos(h.Base), h.BaseRun), baseTexts(b), baseTexts(h), Reshapes)
 	differs("run", commandPos(h.Run), commandTexts(b.Run), commandTexts(h.Run), Reshapes)
 	differs("dryrun", h.Dryrun.pos(), b.Dryrun.texts(), h.Dryrun.texts(), Reshapes)
 	differs("only_when", conditionPos(h), conditionTexts(b), conditionTexts(h), Reshapes)

@@ -83,7 +83,7 @@ func TestChanges(t *testing.T) {
 		{"captures more", "[a.pb, b.pb]", "[b.pb, a.pb, c.pb]", "tightens 5:16: train: captures was a.pb, b.pb and is a.pb, b.pb, c.pb\n"},
 		{"captures other", "[a.pb, b.pb]", "c.pb", "reshapes 5:15: train: captures was a.pb, b.pb and is c.pb\n"},
 		{"captures in another order", "[a.pb, b.pb]", "[./b.pb, a.pb]", ""},
-		{"base removed", "    base: base.pb\n", "", "loosens 4:3: train: base base.pb was removed\n"},
+		{"base removed", "    base: base.pb\n", "", "reshapes 4:3: train: base base.pb was removed\n"},
 		{"base other", "base.pb", "other.pb", "reshapes 6:11: train: base was base.pb and is other.pb\n"},
 		{"base run", "base.pb", "run", "reshapes 6:11: train: base was base.pb and is run\n"},
 		{"expect fewer", "ranks: 8", "ranks: 4", "loosens 8:22: train: expected ranks were 8 and are 4\n"},

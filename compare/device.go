@@ -31,8 +31,14 @@ func JudgeDevice(d *budget.Device, f *budget.File, measured map[string]*measure.
 	case over:
 		c.Verdict, c.Failed, c.Excess = Fail, []string{"max"}, excess(head, d.Max.Value)
 		c.Reason = fmt.Sprintf("the sum of %d targets, %s, is over the max of %s by %s", len(d.Targets), total, d.Max.Text, head.Sub(d.Max.Value).Format(c.Unit))
+		if len(missing) > 0 {
+			c.Reason += fmt.Sprintf("; and it lacks %s", abridge(missing, 6))
+		}
 		if d.Severity == budget.SeverityWarn {
 			c.Verdict = Warn
+			if len(missing) > 0 {
+				c.Verdict = NoData // a severity never softens what was not measured
+			}
 		}
 	case len(missing) > 0:
 		c.Verdict, c.Head = NoData, nil

@@ -71,9 +71,32 @@ func Judge(w Workload) TargetResult {
 		return cmp.Or(cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
 	t.Notices = append(t.Notices, w.cutHistories()...)
+	t.Notices = append(t.Notices, w.expired(t.Checks)...)
 	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Verdict })
 	t.Verdict = noticed(t.Verdict, t.Notices)
 	return t
+}
+
+// expired fails for each expired waiver of the target that no check has failed
+// for already: one that is still there is a failure, whatever it covers.
+func (w Workload) expired(checks []Check) []Notice {
+	if w.Budget == nil {
+		return nil
+	}
+	var notices []Notice
+	for _, v := range w.Budget.Waivers {
+		if v.Target != w.Target.Name || !v.Expired(w.Today) {
+			continue
+		}
+		file := cmp.Or(v.Pos.File, filepath.ToSlash(w.Config))
+		if slices.ContainsFunc(checks, func(c Check) bool {
+			return c.Waiver != nil && slices.Contains(c.Failed, "waiver") && c.Waiver.File == file && c.Waiver.Line == v.Pos.Line && c.Waiver.Column == v.Pos.Column
+		}) {
+			continue
+		}
+		notices = append(notices, Notice{Verdict: Fail, Effect: "expired", Text: fmt.Sprintf("the waiver of %s expired after %s: remove it, or renew it with %s", v.Metric, v.Until, v.Owner), File: file, Line: v.Pos.Line, Column: v.Pos.Column})
+	}
+	return notices
 }
 
 // cutHistories warns of allocation histories of the head whose beginning was

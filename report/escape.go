@@ -105,5 +105,5 @@ func prose(s string) string {
 			out.WriteRune(r)
 		}
 	}
-	return strings.ReplaceAll(out.String(), "www.", "www\u200b.")
+	return strings.NewReplacer("www.", "www\u200b.", "GH-", "GH\u200b-", "gh-", "gh\u200b-").Replace(out.String())
 }

@@ -50,6 +50,7 @@ func TestProse(t *testing.T) {
 		"<img src=x>":        "&lt;img src=x&gt;",
 		"https://evil.test":  "https:\u200b//evil.test",
 		"nothing: at all":    "nothing: at all",
+		"GH-5":               "GH\u200b-5",
 		":100:":              ":\u200b100:",
 		"www.evil.test":      "www\u200b.evil.test",
 		"[a](b) ![c](d)":     `\[a\]\(b\) \!\[c\]\(d\)`,

@@ -40,7 +40,18 @@ func headline(r *compare.Result, s style) string {
 	case compare.Fail, compare.NoData, compare.Warn:
 		return checkStory(t, c, s) + alsoOpen(r, c, s)
 	}
-	out := fmt.Sprintf("%s on %s", plural(total, "budget holds", "budgets hold"), plural(len(r.Targets), "target", "targets"))
+	waived := 0
+	for _, t := range r.Targets {
+		for _, c := range t.Checks {
+			if c.Verdict == compare.Waived {
+				waived++
+			}
+		}
+	}
+	out := fmt.Sprintf("%s on %s", plural(total-waived, "budget holds", "budgets hold"), plural(len(r.Targets), "target", "targets"))
+	if waived > 0 {
+		out += fmt.Sprintf(", %d waived", waived)
+	}
 	if moved := largestMove(r); moved != nil {
 		out += fmt.Sprintf("; the largest change is %s of %s", moved.Head.Sub(*moved.Base).FormatSigned(moved.Unit), s.name(moved.Metric))
 	} else if hasBase(r) {
@@ -161,7 +172,9 @@ func largestMove(r *compare.Result) *compare.Check {
 }
 
 func hasBase(r *compare.Result) bool {
-	return slices.ContainsFunc(r.Targets, func(t compare.TargetResult) bool { return t.Base.Kind != "none" })
+	return len(r.Targets) > 0 && !slices.ContainsFunc(r.Targets, func(t compare.TargetResult) bool {
+		return len(t.BaseInputs) == 0 && !strings.HasPrefix(t.Name, "device ")
+	})
 }
 
 func abs(f float64) float64 { return max(f, -f) }
