@@ -157,6 +157,7 @@ type Finding struct {
 type Facts struct {
 	Modules []ModuleFact `json:"modules,omitempty"`
 	Traces  []TraceFact  `json:"traces,omitempty"`
+	Plans   []PlanFact   `json:"plans,omitempty"`
 	// Snapshots hold one entry for each device of each PyTorch snapshot.
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
 }
@@ -177,6 +178,14 @@ type ModuleFact struct {
 	Aliased int64 `json:"aliased"`
 	Donors  int64 `json:"donors"`
 	Remat   int64 `json:"remat"`
+	// Checkpointed counts the instructions that compute again what jax.checkpoint
+	// did not keep; Scopes those that are in a checkpointed function at all.
+	Checkpointed int64 `json:"checkpointed,omitempty"`
+	Scopes       int64 `json:"scopes,omitempty"`
+	// Partitions is the number of devices that the program was split over.
+	Partitions int64 `json:"partitions,omitempty"`
+	// Contents is the fingerprint without the order of the instructions.
+	Contents string `json:"contents,omitempty"`
 	// Assigned is false where the capture holds no buffer assignment.
 	Assigned bool `json:"assigned"`
 }

@@ -55,6 +55,12 @@ func Merge(target string, parts []*Measurement) *Measurement {
 				out.Facts.Modules = append(out.Facts.Modules, f)
 			}
 		}
+		for _, f := range part.Facts.Plans {
+			if key := "plan\x00" + f.Schedule + f.Labels.Key(); !seen[key] {
+				taken = append(taken, key)
+				out.Facts.Plans = append(out.Facts.Plans, f)
+			}
+		}
 		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
 		out.Facts.Snapshots = append(out.Facts.Snapshots, part.Facts.Snapshots...)
 		out.Findings = append(out.Findings, part.Findings...)

@@ -2,16 +2,23 @@ package xla
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
 
-// contributors says who holds the bytes of a plan: for each metric that has
-// contributors of its own, a list that adds up to the metric.
-func (m *Module) contributors(p *Plan, labels measure.Labels) []measure.Contributor {
-	var arguments, outputs, lasting []holder // lasting: arguments, unaliased outputs, constants
-	var indefinite []holder                  // those of lasting that are part of the heap peak
+// holders says who holds the bytes of a plan.
+type holders struct {
+	arguments, outputs []holder
+	lasting            []holder // arguments, unaliased outputs, constants
+	indefinite         []holder // those of lasting that are part of the heap peak
+	temp               []holder // the temp block
+	live               []holder // temporaries at the heap peak
+}
+
+func (m *Module) holders(p *Plan) holders {
+	var hs holders
 	for i := range m.Assignment.Allocations {
 		al := &m.Assignment.Allocations[i]
 		if al.Space != p.Space {
@@ -24,34 +31,38 @@ func (m *Module) contributors(p *Plan, labels measure.Labels) []measure.Contribu
 			continue
 		case Argument:
 			h = m.argumentHolder(al)
-			arguments = append(arguments, h)
+			hs.arguments = append(hs.arguments, h)
 			if al.MaybeLiveOut {
-				outputs = append(outputs, m.outputHolder(al))
+				hs.outputs = append(hs.outputs, m.outputHolder(al))
 			}
 		case Output:
 			h = m.outputHolder(al)
-			outputs = append(outputs, h)
+			hs.outputs = append(hs.outputs, h)
 		case Constant:
 			h = m.lastingHolder(al, m.largest(al), ClassConstant)
 		}
-		lasting = append(lasting, h)
+		hs.lasting = append(hs.lasting, h)
 		if m.holdsBuffer(al) {
-			indefinite = append(indefinite, h)
+			hs.indefinite = append(hs.indefinite, h)
 		}
 	}
-	temp, live := m.tempHolders(p)
-	need := append(append([]holder(nil), lasting...), temp...)
+	hs.temp, hs.live = m.tempHolders(p)
+	return hs
+}
 
+// contributors gives, for each metric that has contributors of its own, a list that
+// adds up to the metric.
+func (hs holders) contributors(p *Plan, labels measure.Labels) []measure.Contributor {
 	var out []measure.Contributor
 	add := func(metric string, total int64, holders []holder) {
 		out = append(out, group(metric, labels, total, holders)...)
 	}
-	add("plan.need_bytes", p.NeedBytes, need)
-	add("plan.argument_bytes", p.ArgumentBytes, arguments)
-	add("plan.output_bytes", p.OutputBytes, outputs)
-	add("plan.temp_bytes", p.TempBytes, temp)
+	add("plan.need_bytes", p.NeedBytes, append(slices.Clip(hs.lasting), hs.temp...))
+	add("plan.argument_bytes", p.ArgumentBytes, hs.arguments)
+	add("plan.output_bytes", p.OutputBytes, hs.outputs)
+	add("plan.temp_bytes", p.TempBytes, hs.temp)
 	if p.Peak != nil {
-		add("plan.heap_peak_bytes", p.Peak.HeapBytes, append(indefinite, live...))
+		add("plan.heap_peak_bytes", p.Peak.HeapBytes, append(slices.Clip(hs.indefinite), hs.live...))
 	}
 	return out
 }
@@ -78,11 +89,11 @@ func (m *Module) tempHolders(p *Plan) (block, live []holder) {
 		left -= h.bytes
 	}
 	if left < 0 || len(live) == 0 {
-		return []holder{{class: ClassTemp, bytes: p.TempBytes, name: "temp block", exact: true}}, live
+		return []holder{{class: ClassTemp, bytes: p.TempBytes, unpadded: p.TempBytes, name: "temp block", exact: true}}, live
 	}
 	block = live
 	if left > 0 {
-		block = append(block[:len(block):len(block)], holder{class: ClassTemp, bytes: left, name: "fragmentation", exact: true})
+		block = append(block[:len(block):len(block)], holder{class: ClassTemp, bytes: left, unpadded: left, name: "fragmentation", exact: true})
 	}
 	return block, live
 }
@@ -90,12 +101,12 @@ func (m *Module) tempHolders(p *Plan) (block, live []holder) {
 // bufferHolder names a logical buffer by the origin of its value.
 func (m *Module) bufferHolder(b int32, class Class, o origin) holder {
 	buf := &m.Assignment.Buffers[b]
-	h := holder{class: class, bytes: buf.SizeBytes, name: "unknown", exact: true}
+	h := holder{class: class, bytes: buf.SizeBytes, unpadded: m.unpadded(b), name: "unknown", exact: true}
 	in := m.instruction(buf.Instruction)
 	if in == nil || o.by == nil {
 		return h
 	}
-	h.shape, h.name = in.Shape.At(buf.Index), in.Opcode
+	h.shape, h.name, h.opcode, h.copy = in.Shape.At(buf.Index), in.Opcode, in.Opcode, o.argument
 	if name := o.by.opName(); name != "" {
 		h.name, h.exact = withoutJit(withoutParameters(name)), false
 		if o.argument {
@@ -122,12 +133,14 @@ func (m *Module) lastingHolder(al *BufferAllocation, b int32, class Class) holde
 // argumentHolder names an argument as the program does (JAX: params['emb']), else
 // by its number.
 func (m *Module) argumentHolder(al *BufferAllocation) holder {
-	h := holder{class: ClassArgument, bytes: al.SizeBytes, name: "argument " + ParameterIndex{al.Parameter, al.ParameterIndex}.String(), exact: true}
+	h := holder{class: ClassArgument, bytes: al.SizeBytes, unpadded: al.SizeBytes, opcode: "parameter", name: "argument " + ParameterIndex{al.Parameter, al.ParameterIndex}.String(), exact: true}
 	in := m.find().parameter[al.Parameter]
 	if in == nil {
 		return h
 	}
-	h.shape = in.Shape.At(al.ParameterIndex)
+	if h.shape = in.Shape.At(al.ParameterIndex); h.shape != nil {
+		h.unpadded = min(al.SizeBytes, h.shape.UnpaddedBytes())
+	}
 	if in.Metadata != nil && in.Metadata.OpName != "" {
 		h.name, h.exact = withoutJit(in.Metadata.OpName)+indexText(al.ParameterIndex), false
 		h.frame, _ = m.Source(in.Metadata)

@@ -1,6 +1,10 @@
 package xla
 
-import "github.com/peakgate/peakgate/measure"
+import (
+	"fmt"
+
+	"github.com/peakgate/peakgate/measure"
+)
 
 // shapes gives the texts of shapes for the facts of a module.
 func shapes(list []*Shape) []string {
@@ -16,7 +20,9 @@ func (m *Module) fact(labels measure.Labels) measure.ModuleFact {
 	f := measure.ModuleFact{
 		Labels: labels, Instructions: int64(m.InstructionCount()), Computations: int64(len(m.Computations)),
 		Fingerprint: m.Fingerprint, Aliased: int64(len(m.Aliases)), Remat: m.Remat, Assigned: m.Assignment != nil,
+		Partitions: m.Partitions, Contents: fmt.Sprintf("%016x", m.contents),
 	}
+	f.Checkpointed, f.Scopes = m.checkpointed()
 	l := m.find()
 	var parameters []*Shape
 	for n := int64(0); l.parameter[n] != nil; n++ {

@@ -26,6 +26,8 @@ type parser struct {
 	operands, more []int64       // scratch
 	hash           hash.Hash
 	hashed         []byte // scratch
+	contents       uint64 // of the module: sum of the instructions' hashes
+	scopedBytes    int64  // of the module: largest scratch memory of an instruction
 }
 
 func newParser(d *decoder) *parser {
@@ -58,6 +60,7 @@ func (p *parser) module() *Module {
 	m := &Module{}
 	p.names, p.nameEnds = p.names[:0], p.nameEnds[:0]
 	p.hash.Reset()
+	p.contents, p.scopedBytes = 0, 0
 	for p.enter("hlo_module"); p.next(); {
 		switch p.num {
 		case 1:
@@ -68,6 +71,8 @@ func (p *parser) module() *Module {
 			m.EntryID = p.int()
 		case 8:
 			p.aliases(m)
+		case 15:
+			p.devices(m)
 		case 17:
 			p.frames(&m.Frames)
 		case 18:
@@ -76,6 +81,7 @@ func (p *parser) module() *Module {
 	}
 	m.name(string(p.names), p.nameEnds)
 	m.Fingerprint = hex.EncodeToString(p.hash.Sum(nil)[:8])
+	m.contents, m.ScopedBytes = p.contents, p.scopedBytes
 	return m
 }
 
@@ -121,7 +127,7 @@ func (p *parser) computation(m *Module) {
 }
 
 // instruction reads an HloInstructionProto. Literals and backend configurations,
-// often most of the bytes, are skipped.
+// often most of the bytes, are skipped but for the scratch memory that the latter name.
 func (p *parser) instruction(computation int) {
 	in := Instruction{computation: int32(computation)}
 	at := p.at
@@ -144,6 +150,8 @@ func (p *parser) instruction(computation int) {
 			operands = p.ints(operands)
 		case 38:
 			called = p.ints(called)
+		case 43:
+			p.scoped()
 		}
 	}
 	// Every instruction has an opcode. Asking for it also bounds what can be made
@@ -161,6 +169,7 @@ func (p *parser) instruction(computation int) {
 		p.hashed = append(p.hashed, in.Shape.mark[:]...)
 	}
 	p.hash.Write(p.hashed)
+	p.contents += spread(p.hashed)
 }
 
 // keep copies a list of numbers out of scratch memory.

@@ -108,6 +108,10 @@ type holder struct {
 	exact bool   // the name's numbers do not count things
 	shape *Shape
 	frame Frame // without a file where the capture tells none
+
+	unpadded int64 // bytes of the values alone
+	opcode   string
+	copy     bool // a copy of an argument
 }
 
 // key does not change when lines shift or ids are renumbered: class, operation,

@@ -50,7 +50,9 @@ func (m *Module) measure(out *measure.Measurement) {
 			missing = true
 		}
 		out.Rows = append(out.Rows, p.rows(spaceLabels)...)
-		out.Contributors = append(out.Contributors, m.contributors(p, spaceLabels)...)
+		hs := m.holders(p)
+		out.Contributors = append(out.Contributors, hs.contributors(p, spaceLabels)...)
+		out.Facts.Plans = append(out.Facts.Plans, m.planFact(p, hs, spaceLabels))
 	}
 	out.Rows = append(out.Rows, m.wholeRows(labels, missing)...)
 }

@@ -44,8 +44,15 @@ type Module struct {
 	// Remat counts the instructions that XLA made by rematerialization.
 	Remat int64
 
-	missing string // why Assignment is nil
-	lookup  *lookup
+	// Partitions is the number of devices that the program was split over, 0 where
+	// the file does not tell.
+	Partitions int64
+	// ScopedBytes is the largest vmem that one kernel takes beside the plan (TPU).
+	ScopedBytes int64
+
+	contents uint64 // hash like Fingerprint, whatever the order of the instructions
+	missing  string // why Assignment is nil
+	lookup   *lookup
 }
 
 // InstructionCount is the number of instructions of all computations.
