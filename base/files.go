@@ -180,27 +180,24 @@ func (f *Files) Same(paths []string) (bool, error) {
 	if len(paths) != len(f.blobs) {
 		return false, nil
 	}
-	sizes := make([]int64, len(paths))
-	open := map[int64][]blob{}
+	return f.Among(paths)
+}
+
+// Among tells whether each of these captures is, byte for byte, one of the given
+// files; there may be others. It may be asked after Close.
+func (f *Files) Among(paths []string) (bool, error) {
+	open, left := map[int64][]blob{}, len(f.blobs)
 	for _, b := range f.blobs {
 		open[b.size] = append(open[b.size], b)
 	}
-	counts := map[int64]int{}
-	for i, p := range paths {
+	for _, p := range paths {
 		info, err := os.Stat(p)
 		if err != nil {
 			return false, err
 		}
-		sizes[i] = info.Size()
-		if counts[sizes[i]]++; counts[sizes[i]] > len(open[sizes[i]]) {
-			return false, nil
-		}
-	}
-	for i, p := range paths {
-		left := open[sizes[i]]
+		candidates := open[info.Size()]
 		ids := map[string]string{} // by the kind of digest
-		at, err := -1, error(nil)
-		for j, b := range left {
+		for j, b := range candidates {
 			kind := b.kind()
 			if ids[kind] == "" {
 				if ids[kind], err = fileDigest(p, kind, b.size); err != nil {
@@ -208,16 +205,13 @@ func (f *Files) Same(paths []string) (bool, error) {
 				}
 			}
 			if ids[kind] == b.id {
-				at = j
+				open[info.Size()] = slices.Delete(slices.Clone(candidates), j, j+1)
+				left--
 				break
 			}
 		}
-		if at < 0 {
-			return false, nil
-		}
-		open[sizes[i]] = slices.Delete(left, at, at+1)
 	}
-	return true, nil
+	return left == 0, nil
 }
 
 // Close removes the copies.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/peakgate/peakgate/capture"
 )
 
 const (
@@ -337,9 +339,10 @@ func (t *Tree) globs(folder string, patterns []string) ([]string, error) {
 		if filepath.IsAbs(p) {
 			text = t.r.fromTop(p)
 		}
+		if err := capture.CheckPattern(text); err != nil {
+			return nil, err
+		}
 		switch {
-		case !doublestar.ValidatePattern(text):
-			return nil, fmt.Errorf("%s: malformed pattern: unbalanced [ or {", p)
 		case text == ".." || strings.HasPrefix(text, "../"):
 			continue
 		}

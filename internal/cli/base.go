@@ -29,6 +29,8 @@ type bases struct {
 	repo           *base.Repository  // nil where the budget is in no repository
 	noRepo         string            // then says why
 	within         guard             // of what the budget names
+	old            *budget.File      // the budget at the run's base; nil where there is none
+	labels         []string          // of the pull request
 	trees          map[string]found  // by the ref that was asked for; "" is the run's own
 }
 
@@ -41,7 +43,7 @@ type found struct {
 
 // openBases opens the repository of the budget, if there is one.
 func openBases(config string, s Streams) (*bases, error) {
-	b := &bases{config: config, folder: path.Dir(filepath.ToSlash(config)), trees: map[string]found{}}
+	b := &bases{config: config, labels: labels(s), folder: path.Dir(filepath.ToSlash(config)), trees: map[string]found{}}
 	var err error
 	b.repo, err = base.Open(config, s.Getenv)
 	switch {
@@ -92,9 +94,66 @@ func (b *bases) fill(w *compare.Workload, opt capture.Options) {
 	case len(t.Base) > 0:
 		w.Base = compare.Base{Kind: "captures", Ref: patterns(t.Base), How: "the target's base"}
 		b.fromFiles(w, b.resolve(t, t.Base), opt, &b.within)
+		b.edited(w)
 	default:
 		b.fromGit(w, "", opt)
+		return
 	}
+	b.staleAtBase(w)
+}
+
+// edited says so where the base that a target names was changed since the run's
+// base commit: a change must not move what it is compared with unseen.
+func (b *bases) edited(w *compare.Workload) {
+	f := b.at("")
+	m := w.Runs
+	if f.tree == nil || len(m) == 0 {
+		return
+	}
+	files, err := f.tree.Files(b.relative(w.Target, w.Target.Base))
+	if err != nil || files == nil {
+		return // it is not committed, or elsewhere: then it is no part of the change
+	}
+	defer files.Close()
+	var paths []string
+	for _, in := range m[len(m)-1].Inputs {
+		if paths = append(paths, in.Path); in.Format == capture.MeasurementFormat {
+			break
+		}
+	}
+	same, err := files.Same(paths)
+	if same {
+		return
+	}
+	text := "the base that the target names is not what it was at commit " + f.commit.Short() + " (" + f.commit.How + ")"
+	if err != nil {
+		text += ": " + err.Error()
+	}
+	n := b.notice(w, "reshapes", text)
+	n.Verdict = loosened([]budget.Policy{w.Budget.Policy}, b.labels)
+	if b.old != nil {
+		n.Verdict = loosened([]budget.Policy{w.Budget.Policy, b.old.Policy}, b.labels)
+	}
+	w.Notices = append(w.Notices, n)
+}
+
+// notice is a warning at the target's place.
+func (b *bases) notice(w *compare.Workload, effect, text string) compare.Notice {
+	return compare.Notice{Verdict: compare.Warn, Effect: effect, Text: text, File: cmp.Or(w.Target.Pos.File, filepath.ToSlash(b.config)), Line: w.Target.Pos.Line, Column: w.Target.Pos.Column}
+}
+
+// staleAtBase is stale for a target whose base is not read from git.
+func (b *bases) staleAtBase(w *compare.Workload) {
+	f := b.at("")
+	if f.tree == nil || w.Head == nil {
+		return
+	}
+	files, err := f.tree.Files(b.relative(w.Target, w.Target.Captures))
+	if err != nil || files == nil {
+		return
+	}
+	defer files.Close()
+	b.stale(w, f, files)
 }
 
 // isRef tells whether X names a commit: it is no path, and git knows it.
@@ -157,7 +216,13 @@ func (b *bases) fromGit(w *compare.Workload, ref string, opt capture.Options) {
 		w.BaseErr = f.err
 		return
 	}
-	loaded, err := f.tree.Load(w.Target.Name, b.patterns(w.Target), opt)
+	loaded, err := f.tree.Load(w.Target.Name, b.relative(w.Target, w.Target.Captures), opt)
+	if err == nil && loaded.Kind == "none" && b.old != nil {
+		// The change may have other captures: then those of the base's own budget.
+		if before := b.old.Target(w.Target.Name); before != nil {
+			loaded, err = f.tree.Load(w.Target.Name, below(path.Dir(b.old.Path), before, before.Captures), opt)
+		}
+	}
 	if err != nil {
 		w.BaseErr = err
 		return
@@ -183,19 +248,16 @@ func (b *bases) stale(w *compare.Workload, f found, files *base.Files) {
 	for _, in := range w.Head.Inputs {
 		paths = append(paths, in.Path)
 	}
-	same, err := files.Same(paths)
+	same, err := files.Among(paths)
 	if err != nil || !same {
 		return
 	}
-	changed, examples, err := f.tree.Changed(b.patterns(w.Target))
+	changed, examples, err := f.tree.Changed(b.relative(w.Target, w.Target.Captures))
 	if err != nil || changed == 0 {
 		return
 	}
-	n := compare.Notice{Verdict: compare.Warn, Effect: "stale", File: w.Config, Line: w.Target.Pos.Line, Column: w.Target.Pos.Column}
-	if w.Target.Pos.File != "" {
-		n.File = w.Target.Pos.File
-	}
-	if w.Budget.Policy.Stale.Value == "fail" {
+	n := b.notice(w, "stale", "")
+	if w.Budget.Policy.Stale.Value == "fail" || b.old != nil && b.old.Policy.Stale.Value == "fail" {
 		n.Verdict = compare.Fail
 	}
 	n.Text = fmt.Sprintf("not measured again: the captures are those of the base, byte for byte, though %s changed (%s)", plural(changed, "other file"), strings.Join(examples[:min(len(examples), 3)], ", "))
@@ -232,7 +294,7 @@ func (b *bases) previous(file *budget.File) (old *budget.File, unseen []compare.
 // the two policies decides what a change is that lets more pass, or has other
 // rows and files judged: a pull request cannot relax it for itself. Where the
 // base's budget decides, a change has no effect yet.
-func (b *bases) changes(old, file *budget.File, s Streams) []compare.Notice {
+func (b *bases) changes(old, file *budget.File) []compare.Notice {
 	var notices []compare.Notice
 	commit := b.at("").commit
 	for _, c := range budget.Changes(old, b.fromTop(file)) {
@@ -247,7 +309,7 @@ func (b *bases) changes(old, file *budget.File, s Streams) []compare.Notice {
 		case trustsBase(old):
 			n.Text += "; this has no effect before it is merged"
 		case c.Effect == budget.Loosens || c.Effect == budget.Reshapes:
-			n.Verdict = loosened([]budget.Policy{old.Policy, file.Policy}, labels(s))
+			n.Verdict = loosened([]budget.Policy{old.Policy, file.Policy}, b.labels)
 		}
 		notices = append(notices, n)
 	}
@@ -285,7 +347,7 @@ func trustsBase(old *budget.File) bool { return old != nil && old.Policy.Trust.V
 // policy and the head's say.
 func loosened(policies []budget.Policy, labels []string) compare.Verdict {
 	for _, p := range policies {
-		if p.Loosen.Value == "fail" || p.Label() != "" && !slices.Contains(labels, p.Label()) {
+		if p.Trust.Value == "base" || p.Loosen.Value == "fail" || p.Label() != "" && !slices.Contains(labels, p.Label()) {
 			return compare.Fail
 		}
 	}
@@ -375,15 +437,27 @@ func (b *bases) resolve(t *budget.Target, ps []budget.Pattern) []string {
 	return out
 }
 
-// patterns gives a target's captures relative to the folder of the budget file
-// itself: a target may come from a file that it includes elsewhere.
-func (b *bases) patterns(t *budget.Target) []string {
-	sub, err := filepath.Rel(filepath.FromSlash(b.folder), filepath.FromSlash(t.Dir()))
+// relative gives paths of a target relative to the folder of the budget file
+// itself: a target may come from a file that it includes elsewhere. A path that
+// is there as it is written is no pattern, whatever characters it has.
+func (b *bases) relative(t *budget.Target, ps []budget.Pattern) []string {
+	out := below(b.folder, t, ps)
+	for i, full := range b.resolve(t, ps) {
+		if strings.ContainsAny(out[i], "*?[]{}") && exists(full) {
+			out[i] = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`).Replace(out[i])
+		}
+	}
+	return out
+}
+
+// below gives paths of a target relative to a folder, in the terms of its Dir.
+func below(folder string, t *budget.Target, ps []budget.Pattern) []string {
+	sub, err := filepath.Rel(filepath.FromSlash(folder), filepath.FromSlash(t.Dir()))
 	if err != nil {
 		sub = "."
 	}
 	var out []string
-	for _, p := range t.Captures {
+	for _, p := range ps {
 		text := p.Text
 		if !path.IsAbs(text) {
 			text = path.Join(filepath.ToSlash(sub), text)

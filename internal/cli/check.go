@@ -169,7 +169,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	from.within = within
 	old, changes, warnings := from.previous(file)
 	if old != nil {
-		changes = from.changes(old, file, s)
+		from.old, changes = old, from.changes(old, file)
 	}
 	root := repositoryRoot(o.config)
 	if trustsBase(old) {
