@@ -105,6 +105,8 @@ func (p *Plan) rows(labels measure.Labels) []measure.Row {
 			rows = append(rows, measure.Absent(m.name, labels, p.NoPeak))
 		case m.name == fragmentation && p.Peak.NoFragmentation != "":
 			rows = append(rows, measure.Absent(m.name, labels, p.Peak.NoFragmentation))
+		case m.value(p.Peak) < 0: // only padding can be: sizes and shapes contradict each other
+			rows = append(rows, measure.Absent(m.name, labels, "shapes are larger than the buffers that hold them"))
 		default:
 			rows = append(rows, measure.NewRow(m.name, labels, measure.Int(m.value(p.Peak))))
 		}

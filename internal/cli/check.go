@@ -121,6 +121,9 @@ func (o checkOptions) parseReports() ([]reportFile, error) {
 		if _, err := renderer(format); err != nil {
 			return nil, err
 		}
+		if overwrites(path, o.config) {
+			return nil, usagef("--report %s: this is the budget file itself", r)
+		}
 		out = append(out, reportFile{format, path})
 	}
 	return out, nil

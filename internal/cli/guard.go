@@ -86,7 +86,7 @@ func existing(path string) string {
 	return filepath.Join(existing(parent), filepath.Base(path))
 }
 
-// files refuses a file that leads outside through a link.
+// files refuses a file that leads outside through a link, and what is no file.
 func (g guard) files(files []string) error {
 	for _, f := range files {
 		path, err := resolved(f)
@@ -98,6 +98,10 @@ func (g guard) files(files []string) error {
 		}
 		if !g.holds(path) {
 			return fmt.Errorf("%s %s", f, leaves)
+		}
+		// A pipe that a budget names could be waited for without end.
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", f)
 		}
 	}
 	return nil

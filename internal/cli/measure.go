@@ -34,6 +34,9 @@ measurement: its metrics, and who holds the bytes. A measurement written with
 			if err != nil {
 				return ExitNoData, err
 			}
+			if err := spare(*output, m.Inputs); err != nil {
+				return ExitUsage, err
+			}
 			return emit(s, *format, *output, m, func(w io.Writer) error { return report.Measurement(w, m) })
 		}
 	},
@@ -62,6 +65,9 @@ and without a verdict.`,
 				}
 			}
 			d := compare.Compare(sides[0], sides[1])
+			if err := spare(*output, slices.Concat(d.BaseInputs, d.HeadInputs)); err != nil {
+				return ExitUsage, err
+			}
 			return emit(s, *format, *output, d, func(w io.Writer) error { return report.Diff(w, d) })
 		}
 	},
@@ -109,6 +115,16 @@ func find(target string, patterns []string, opt capture.Options, within *guard) 
 	}
 	m.Warnings = append(m.Warnings, warnings...)
 	return m, nil
+}
+
+// spare refuses to write over a file that was read.
+func spare(path string, inputs []measure.Input) error {
+	for _, in := range inputs {
+		if path != "" && overwrites(path, in.Path) {
+			return usagef("-o %s: this is a file that was read", path)
+		}
+	}
+	return nil
 }
 
 // emit writes v as JSON or text, to a file or to standard output.

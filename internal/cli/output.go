@@ -78,3 +78,17 @@ func render(write func(w io.Writer) error) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
+
+// overwrites tells whether writing to path would replace one of the inputs.
+func overwrites(path string, inputs ...string) bool {
+	out, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	for _, in := range inputs {
+		if info, err := os.Stat(in); err == nil && os.SameFile(out, info) {
+			return true
+		}
+	}
+	return false
+}
