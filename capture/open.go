@@ -119,17 +119,31 @@ func read(r io.Reader, size int64, path string, opt Options) (*measure.Measureme
 	return m, nil
 }
 
-// relativeSources names the places of contributors relative to the project's
+// relativeSources names the places of contributors and plans relative to the project's
 // root, where they are below it.
 func relativeSources(m *measure.Measurement, root string) {
 	if root == "" {
 		return
 	}
 	prefix := strings.TrimSuffix(filepath.ToSlash(root), "/") + "/"
+	relate := func(s **measure.Source) {
+		if *s != nil {
+			if rest, ok := strings.CutPrefix((*s).File, prefix); ok {
+				*s = &measure.Source{File: rest, Line: (*s).Line}
+			}
+		}
+	}
 	for i := range m.Contributors {
-		if s := m.Contributors[i].Source; s != nil {
-			if rest, ok := strings.CutPrefix(s.File, prefix); ok {
-				m.Contributors[i].Source = &measure.Source{File: rest, Line: s.Line}
+		relate(&m.Contributors[i].Source)
+	}
+	for i := range m.Facts.Plans {
+		lists := [][]measure.PlanHolder{m.Facts.Plans[i].Holders}
+		if d := m.Facts.Plans[i].Donation; d != nil {
+			lists = append(lists, d.Left, d.Missing)
+		}
+		for _, list := range lists {
+			for j := range list {
+				relate(&list[j].Source)
 			}
 		}
 	}

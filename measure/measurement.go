@@ -158,6 +158,7 @@ type Facts struct {
 	Modules []ModuleFact `json:"modules,omitempty"`
 	Traces  []TraceFact  `json:"traces,omitempty"`
 	Plans   []PlanFact   `json:"plans,omitempty"`
+	Logs    []LogFact    `json:"logs,omitempty"`
 	// Snapshots hold one entry for each device of each PyTorch snapshot.
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
 }
@@ -184,6 +185,8 @@ type ModuleFact struct {
 	Scopes       int64 `json:"scopes,omitempty"`
 	// Partitions is the number of devices that the program was split over.
 	Partitions int64 `json:"partitions,omitempty"`
+	// Sharded counts the parameters that are split over devices.
+	Sharded int64 `json:"sharded,omitempty"`
 	// Contents is the fingerprint without the order of the instructions.
 	Contents string `json:"contents,omitempty"`
 	// Assigned is false where the capture holds no buffer assignment.

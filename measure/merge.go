@@ -61,6 +61,7 @@ func Merge(target string, parts []*Measurement) *Measurement {
 				out.Facts.Plans = append(out.Facts.Plans, f)
 			}
 		}
+		out.Facts.Logs = append(out.Facts.Logs, part.Facts.Logs...)
 		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
 		out.Facts.Snapshots = append(out.Facts.Snapshots, part.Facts.Snapshots...)
 		out.Findings = append(out.Findings, part.Findings...)

@@ -20,7 +20,7 @@ func (m *Module) fact(labels measure.Labels) measure.ModuleFact {
 	f := measure.ModuleFact{
 		Labels: labels, Instructions: int64(m.InstructionCount()), Computations: int64(len(m.Computations)),
 		Fingerprint: m.Fingerprint, Aliased: int64(len(m.Aliases)), Remat: m.Remat, Assigned: m.Assignment != nil,
-		Partitions: m.Partitions, Contents: fmt.Sprintf("%016x", m.contents),
+		Partitions: m.Partitions, Sharded: m.Sharded, Contents: fmt.Sprintf("%016x", m.contents),
 	}
 	f.Checkpointed, f.Scopes = m.checkpointed()
 	l := m.find()

@@ -71,6 +71,8 @@ func (p *parser) module() *Module {
 			m.EntryID = p.int()
 		case 8:
 			p.aliases(m)
+		case 14:
+			p.sharding(m)
 		case 15:
 			p.devices(m)
 		case 17:

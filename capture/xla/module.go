@@ -47,6 +47,8 @@ type Module struct {
 	// Partitions is the number of devices that the program was split over, 0 where
 	// the file does not tell.
 	Partitions int64
+	// Sharded counts the parameters that are split over devices.
+	Sharded int64
 	// ScopedBytes is the largest vmem that one kernel takes beside the plan (TPU).
 	ScopedBytes int64
 

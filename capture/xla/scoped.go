@@ -57,6 +57,16 @@ func (p *parser) devices(m *Module) {
 	}
 }
 
+// sharding reads one OpShardingProto of spmd_parameters_shardings: type OTHER (3)
+// splits the parameter over devices.
+func (p *parser) sharding(m *Module) {
+	for p.enter("spmd_parameters_shardings"); p.next(); {
+		if p.num == 1 && p.int() == 3 {
+			m.Sharded++
+		}
+	}
+}
+
 // spread is the 64-bit FNV-1a hash, its bits mixed so that sums of hashes tell
 // multisets apart. http://www.isthe.com/chongo/tech/comp/fnv/
 func spread(b []byte) uint64 {
