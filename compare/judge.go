@@ -240,6 +240,11 @@ func findBase(runs []baseRun, head row, higherIsBetter bool) baseRow {
 		if row == nil {
 			continue
 		}
+		if row.Unit != head.Unit {
+			other := *row
+			other.Value, other.NoData = nil, fmt.Sprintf("it is in %s there, and in %s here", row.Unit, head.Unit)
+			row = &other
+		}
 		if row.Value != nil {
 			b.values = append(b.values, *row.Value)
 		}

@@ -78,8 +78,8 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 		reasons = append(reasons, waived)
 	}
 	switch {
-	case c.Verdict == Waived:
-	case len(c.Failed) > 0:
+	case c.Verdict == Waived && missing == "":
+	case c.Verdict != Waived && len(c.Failed) > 0:
 		c.Verdict = Fail
 	case missing != "" && (w.BaseErr != nil || len(w.Runs) > 0 && (base.row != nil || !base.others)):
 		// A base was asked for and does not tell: not measured is not passed.
