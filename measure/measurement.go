@@ -161,6 +161,10 @@ type Facts struct {
 	Logs    []LogFact    `json:"logs,omitempty"`
 	// Snapshots hold one entry for each device of each PyTorch snapshot.
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
+	// Timelines, Executions and Waits come from the host events of profiles.
+	Timelines  []TimelineFact  `json:"timelines,omitempty"`
+	Executions []ExecutionFact `json:"executions,omitempty"`
+	Waits      []WaitFact      `json:"waits,omitempty"`
 }
 
 // ModuleFact describes one compiled XLA module.

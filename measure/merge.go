@@ -64,6 +64,9 @@ func Merge(target string, parts []*Measurement) *Measurement {
 		out.Facts.Logs = append(out.Facts.Logs, part.Facts.Logs...)
 		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
 		out.Facts.Snapshots = append(out.Facts.Snapshots, part.Facts.Snapshots...)
+		out.Facts.Timelines = append(out.Facts.Timelines, part.Facts.Timelines...)
+		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
+		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
 		out.Findings = append(out.Findings, part.Findings...)
 		for _, w := range part.Warnings {
 			if !slices.Contains(out.Warnings, w) {
