@@ -235,7 +235,7 @@ func (m *machine) segment(keys keySet) (g Segment, err error) {
 		if v.tag() != tagPair {
 			return g, fmt.Errorf("segment_pool_id: want two integers, got %s", v.noun())
 		}
-		g.Pool = PoolID{int64(v >> 30 & (1<<30 - 1)), int64(v & (1<<30 - 1))}
+		g.Pool = poolOf(v)
 		g.PoolKnown = true
 	}
 	if keys.has(keyExpandable) {
@@ -277,43 +277,57 @@ func (m *machine) event(t *trace, keys keySet) (err error) {
 	if err != nil {
 		return err
 	}
-	a := Unknown
+	e := entry{action: Unknown, word: w, deviceFree: -1}
 	if w >= wordAlloc && w <= wordAnnotate {
-		a = Action(w - wordAlloc)
-	} else {
-		t.unknown[w]++
+		e.action = Action(w - wordAlloc)
 	}
-	var size int64
-	var addr uint64
 	if keys.has(keySize) {
-		if size, err = m.size(keySize); err != nil {
+		if e.size, err = m.size(keySize); err != nil {
 			return err
 		}
-	} else if a <= SegmentUnmap {
+	} else if e.action <= SegmentUnmap {
 		return missing(keySize)
 	}
-	if a <= SegmentUnmap {
+	if e.action <= SegmentUnmap {
 		if !keys.has(keyAddr) {
 			return missing(keyAddr)
 		}
-		if addr, err = m.address(keyAddr); err != nil {
+		if e.addr, err = m.address(keyAddr); err != nil {
 			return err
 		}
 	}
-	stack, err := m.stackField(keys)
-	if err != nil {
+	if e.stack, err = m.stackField(keys); err != nil {
 		return err
 	}
-	if a == UserDefined && stack >= firstStack {
-		m.userDefined(t, stack)
-	}
-	if a == Alloc && stack >= firstStack {
-		for int(stack) >= len(m.allocating) {
-			m.allocating = append(m.allocating, make([]bool, len(m.allocating)+64)...)
+	if keys.has(keyTime) {
+		if v := m.field[keyTime]; v.tag() == tagInt {
+			e.time = v.signed()
 		}
-		m.allocating[stack] = true
 	}
-	return t.fold(a, addr, size, stack)
+	if e.action >= SegmentAlloc {
+		m.eventPlace(&e, keys)
+	}
+	if m.maxEvents > 0 {
+		t.later(e, m.maxEvents)
+		return nil
+	}
+	return t.fold(m, &e)
+}
+
+// eventPlace reads what only events of segments and failed allocations need:
+// stream, pool and the memory that the device had left.
+func (m *machine) eventPlace(e *entry, keys keySet) {
+	if keys.has(keyStream) {
+		e.stream, _ = m.address(keyStream) // absent or strange: the default stream
+	}
+	if v := m.field[keyPoolID]; keys.has(keyPoolID) && v.tag() == tagPair {
+		e.pool = poolOf(v)
+	}
+	if e.action == OOM && keys.has(keyDeviceFree) {
+		if n, err := m.size(keyDeviceFree); err == nil {
+			e.deviceFree = n
+		}
+	}
 }
 
 // userDefined reads an annotation of torch 2.4, which is a trace entry: the
@@ -321,7 +335,7 @@ func (m *machine) event(t *trace, keys keySet) (err error) {
 func (m *machine) userDefined(t *trace, stack StackID) {
 	f := m.frames.list[m.stacks.frames(int(stack - firstStack))[0]]
 	if f.name == wordStart {
-		t.notes.start(m.texts.list[f.file])
+		t.notes.start(m.texts.list[f.file], mark{event: t.events})
 	}
 }
 
@@ -344,8 +358,14 @@ func (m *machine) note(n *notes, keys keySet) error {
 			return err
 		}
 	}
+	at := mark{}
+	if keys.has(keyTime) {
+		if v := m.field[keyTime]; v.tag() == tagInt {
+			at.time = v.signed()
+		}
+	}
 	if stage == wordStart && device >= 0 && device < listLimit {
-		n.device(int(device)).start(m.texts.list[name])
+		n.device(int(device)).start(m.texts.list[name], at)
 	}
 	return nil
 }
@@ -399,6 +419,11 @@ func (m *machine) top(s *Snapshot) error {
 		for _, g := range host {
 			s.HostSegments++
 			s.HostBytes += g.TotalSize
+		}
+	}
+	if keys.has(keyHostTraces) {
+		if v := m.field[keyHostTraces]; v.tag() == tagHeld && m.slots[v.low()].holds == holdsEvents {
+			s.hostTrace = m.slots[v.low()].trace
 		}
 	}
 	if keys.has(keyAnnotations) {

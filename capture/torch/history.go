@@ -14,6 +14,8 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	if t == nil {
 		t = newTrace()
 	}
+	d.trace = t
+	h.LeftOut = t.dropped
 	h.Events, h.Counts, h.Sequence, h.Misses, h.PeakEvent = t.events, t.counts, t.sequence(), t.misses, t.peakEvent-1
 	h.UnmatchedFrees, h.UnmatchedFreedBytes = t.unmatchedCount, t.unmatched
 	h.Steps = t.notes.count()
@@ -96,6 +98,7 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	case lost > 0 || mismatched > 0:
 		h.NoPeak = fmt.Sprintf("the history and the segments disagree on %d blocks: recording had ended before the dump, or the file is damaged", lost+mismatched)
 	}
+	d.failures(t, before)
 	if h.NoPeak != "" {
 		return
 	}
@@ -138,7 +141,7 @@ func (h *History) kind(s *Snapshot, recorded int64) string {
 		return "none"
 	case h.Events == 1:
 		return "state_only"
-	case recorded > 0, h.Baseline < 0, s.overflowed(h.Events):
+	case recorded > 0, h.Baseline < 0, h.LeftOut > 0, s.overflowed(h.Events):
 		return "truncated"
 	case h.Baseline != 0 || h.UnmatchedFrees > 0:
 		return "starts_mid_run"
@@ -149,6 +152,7 @@ func (h *History) kind(s *Snapshot, recorded int64) string {
 // holdings adds up a live set by stack.
 type holdings map[StackID]Holding
 
+// add puts blocks into a live set.
 func (h *holdings) add(stack StackID, bytes, count int64) {
 	if count == 0 {
 		return

@@ -14,7 +14,7 @@ type machine struct {
 	in    *input
 	stack [stackLimit]ref // sp entries are in use
 	sp    int
-	marks []mark
+	marks []stackMark
 	base  int // what the innermost mark left on the stack; 0 without one
 
 	memo   []ref
@@ -34,7 +34,11 @@ type machine struct {
 	// What the dicts had in common, to tell the release of torch.
 	seen [shapeTop + 1]keySet
 
-	allocating    []bool // stacks that allocate, by StackID
+	frameTraits   []traits
+	stackTraits   []traits // by StackID - firstStack
+	use           []use    // by StackID
+	maxEvents     int      // events kept for each device; 0: all
+	logChunks     int      // full chunks of all event logs
 	unknownStates map[uint32]int64
 	misfits       int64 // segments whose blocks do not add up to the segment
 	roundedOnly   int64 // live blocks without a requested size
@@ -50,7 +54,7 @@ const (
 	flushAt    = 64      // items of a list that wait for the end of their batch
 )
 
-type mark struct {
+type stackMark struct {
 	at      int
 	flushed bool // items were already put into the list below the mark
 }
@@ -203,15 +207,15 @@ func (m *machine) pushMark() error {
 	if len(m.marks) == depthLimit {
 		return fmt.Errorf("nested deeper than %d", depthLimit)
 	}
-	m.marks = append(m.marks, mark{at: m.sp})
+	m.marks = append(m.marks, stackMark{at: m.sp})
 	m.base = m.sp
 	return nil
 }
 
 // popMark gives the place of the innermost mark.
-func (m *machine) popMark() (mark, error) {
+func (m *machine) popMark() (stackMark, error) {
 	if len(m.marks) == 0 {
-		return mark{}, errNoMark
+		return stackMark{}, errNoMark
 	}
 	k := m.marks[len(m.marks)-1]
 	m.marks = m.marks[:len(m.marks)-1]

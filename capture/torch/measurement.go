@@ -25,8 +25,8 @@ func (s *Snapshot) Measurement() *measure.Measurement {
 	}
 	t := newSites(s)
 	var all []site
-	for id, allocates := range s.allocating {
-		if allocates {
+	for id, u := range s.uses {
+		if u.blocks > 0 && StackID(id) >= firstStack {
 			all = append(all, t.of(StackID(id)))
 		}
 	}
@@ -163,6 +163,10 @@ func (m *machine) warn(s *Snapshot) {
 			case "starts_mid_run":
 				add("device %d: the history starts mid-run: %s were live before it; the peak is that of the recorded window", d.Ordinal, measure.Bytes(h.Baseline))
 			case "truncated":
+				if h.LeftOut > 0 {
+					add("device %d: %d older events were left out, the newest %d were read, as asked for; the peak is that of these, %s were live before them", d.Ordinal, h.LeftOut, h.Events, measure.Bytes(h.Baseline))
+					break
+				}
 				add("device %d: the history was cut: older events were dropped; the peak is that of the recorded window, %s were live before it (raise max_entries)", d.Ordinal, measure.Bytes(h.Baseline))
 			}
 		}

@@ -43,3 +43,6 @@ func (r ref) noun() string { return tagNoun[r.tag()] }
 
 // intRef makes a value of an integer of at most 60 bits.
 func intRef(n int64) ref { return tagInt<<tagShift | ref(n)&payload }
+
+// poolOf is the pool id that pair made.
+func poolOf(v ref) PoolID { return PoolID{int64(v >> 30 & (1<<30 - 1)), int64(v & (1<<30 - 1))} }

@@ -38,6 +38,24 @@ type trace struct {
 	misses       int64
 	afterSegment bool
 	notes        steps
+	dumps        []mark // snapshot events
+
+	pass      pass // what the program does, by who allocates
+	passStart int64
+	pending   int64    // requested minus completed frees
+	moments   []moment // failed allocations, the newest ones
+	segments  []segmentEvent
+	segLost   bool // too many segment events since the first moment
+	log       eventLog
+	run       freeRun
+	changed   int64 // the last event that changed blocks or segments
+	emptied   emptied
+
+	retries, retriedBytes  int64
+	cycleFrees, cycleBytes int64
+
+	ring    []entry // the newest events, where only these are wanted
+	dropped int64
 }
 
 // curve is a running total and its maximum since the first event.
@@ -62,9 +80,23 @@ func (c *curve) add(n int64) (above bool) {
 // c10/cuda/CUDACachingAllocator.cpp).
 func round(size int64) int64 { return (size + 511) &^ 511 }
 
+// entry is one trace entry.
+type entry struct {
+	action     Action
+	stack      StackID
+	word       uint32 // the action's text
+	addr       uint64
+	size       int64
+	time       int64 // microseconds; 0: the release writes none
+	stream     uint64
+	pool       PoolID
+	deviceFree int64 // of a failed allocation; -1: not written
+}
+
 // fold applies one event.
-func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
+func (t *trace) fold(m *machine, e *entry) error {
 	t.events++
+	a, size, stack := e.action, e.size, e.stack
 	i := t.events
 	t.counts[a]++
 	t.hash = (bits.RotateLeft64(t.hash, 5) ^ (uint64(size)<<4 | uint64(a))) * 0x9e3779b97f4a7c15
@@ -72,14 +104,21 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 	t.afterSegment = false
 	switch a {
 	case Alloc:
+		t.changed = i
 		if after {
 			t.misses++
 		}
-		if t.live.put(liveBlock{addr: addr, size: size, event: i, stack: stack}) {
+		u := m.uses(stack)
+		u.allocated += size
+		u.blocks++
+		if p := m.phaseOf(stack).pass(); p != t.pass && p != noPass {
+			t.pass, t.passStart = p, i
+		}
+		if t.live.put(liveBlock{addr: e.addr, size: size, event: i, stack: stack}) {
 			t.contradictions++
 		}
 		if len(t.freedBefore) > 0 {
-			delete(t.freedBefore, addr)
+			delete(t.freedBefore, e.addr)
 		}
 		if t.requested.add(size) {
 			t.peakEvent = i
@@ -91,7 +130,8 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 			return errSum
 		}
 	case FreeCompleted:
-		b, ok := t.live.take(addr)
+		t.changed = i
+		b, ok := t.live.take(e.addr)
 		if ok {
 			if b.size != size {
 				t.contradictions++
@@ -99,31 +139,96 @@ func (t *trace) fold(a Action, addr uint64, size int64, stack StackID) error {
 			if b.event <= t.peakEvent {
 				t.freed = append(t.freed, b)
 			}
+			t.freeUse(m, &b)
 		} else {
-			if _, twice := t.freedBefore[addr]; twice {
+			if _, twice := t.freedBefore[e.addr]; twice {
 				t.contradictions++
 			}
-			t.freedBefore[addr] = struct{}{}
+			t.freedBefore[e.addr] = struct{}{}
 			t.unmatched += size
 			t.unmatchedCount++
 			t.unmatchedAfter += size
 			t.unmatchedAfterCount++
+			b = liveBlock{addr: e.addr, size: size, stack: BeforeRecording}
+		}
+		stack = b.stack
+		for k := range t.moments {
+			if o := &t.moments[k]; o.tracked && b.event < o.event {
+				o.freed = append(o.freed, b)
+			}
 		}
 		t.requested.add(-size)
 		t.rounded.add(-round(size))
+		t.pending -= size
 		if t.requested.now < -sumLimit {
 			return errSum
 		}
+	case FreeRequested:
+		t.pending += size
+		if stack >= firstStack && m.traitsOf(stack).has(traitCollector) {
+			t.cycleFrees++
+			t.cycleBytes += size
+		}
 	case SegmentAlloc, SegmentMap:
 		t.afterSegment = true
+		t.segment(m, e)
 		t.reserved.add(size)
 		if t.reserved.now > sumLimit {
 			return errSum
 		}
 	case SegmentFree, SegmentUnmap:
+		t.segment(m, e)
 		t.reserved.add(-size)
 		if t.reserved.now < -sumLimit {
 			return errSum
+		}
+	case OOM:
+		t.fail(e)
+	case DumpTaken:
+		t.dumps = keepNewest(append(t.dumps, mark{event: i}))
+	case UserDefined:
+		if stack >= firstStack {
+			m.userDefined(t, stack)
+		}
+	case Unknown:
+		t.unknown[e.word]++
+	}
+	t.log.add(m, t, e, stack, after)
+	if t.run.count > 0 && (a < SegmentAlloc || a > SegmentUnmap) {
+		t.run = freeRun{}
+	}
+	return nil
+}
+
+// freeUse counts by which pass a block was freed.
+func (t *trace) freeUse(m *machine, b *liveBlock) {
+	switch u := m.uses(b.stack); {
+	case b.event >= t.passStart:
+		u.same += b.size
+	case t.pass == backwardPass:
+		u.backward += b.size
+	default:
+		u.later += b.size
+	}
+}
+
+// later keeps an event for the end, where only the newest n are folded.
+func (t *trace) later(e entry, n int) {
+	if len(t.ring) < n {
+		t.ring = append(t.ring, e)
+	} else {
+		t.ring[t.dropped%int64(n)] = e
+		t.dropped++
+	}
+}
+
+// foldLater folds the events that were kept.
+func (t *trace) foldLater(m *machine) error {
+	ring := t.ring
+	t.ring = nil
+	for i := range ring {
+		if err := t.fold(m, &ring[(t.dropped+int64(i))%int64(len(ring))]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -136,71 +241,4 @@ func (t *trace) sequence() string {
 	}
 	s := strconv.FormatUint(t.hash, 16)
 	return strings.Repeat("0", 16-len(s)) + s
-}
-
-// notes holds the annotations of all devices.
-type notes struct{ devices map[int]*steps }
-
-func newNotes() *notes { return &notes{devices: map[int]*steps{}} }
-
-func (n *notes) device(i int) *steps {
-	s := n.devices[i]
-	if s == nil {
-		s = &steps{}
-		n.devices[i] = s
-	}
-	return s
-}
-
-// steps counts the annotations that may mark the steps of a training loop:
-// those with a number (ProfilerStep#7, train_step#7) and optimizer steps.
-type steps struct{ groups map[string]*stepGroup }
-
-type stepGroup struct {
-	count, last int64
-	numbered    bool // the numbers rise, one by one
-}
-
-// start takes the name of an annotation that begins.
-func (s *steps) start(name string) {
-	group, number, ok := strings.Cut(name, "#")
-	n, err := strconv.ParseInt(number, 10, 64)
-	numbered := ok && err == nil
-	if !numbered {
-		if !strings.HasPrefix(name, "Optimizer.step") {
-			return
-		}
-		group = name
-	}
-	if s.groups == nil {
-		s.groups = map[string]*stepGroup{}
-	}
-	g := s.groups[group]
-	if g == nil {
-		g = &stepGroup{numbered: numbered}
-		s.groups[group] = g
-	} else if numbered && n != g.last+1 {
-		g.numbered = false
-	}
-	g.count++
-	g.last = n
-}
-
-// count is the number of steps, by the most reliable mark that is there.
-func (s *steps) count() int64 {
-	if g := s.groups["ProfilerStep"]; g != nil {
-		return g.count
-	}
-	var optimizer, numbered int64
-	for name, g := range s.groups {
-		if strings.HasPrefix(name, "Optimizer.step") {
-			optimizer = max(optimizer, g.count)
-		} else if g.numbered {
-			numbered = max(numbered, g.count)
-		}
-	}
-	if optimizer > 0 {
-		return optimizer
-	}
-	return numbered
 }

@@ -17,6 +17,9 @@ type Options struct {
 	// Empty, or when no file of the program is under it: the longest common
 	// directory of the program's own files.
 	Root string
+	// MaxEvents, if above 0, is how many of the newest events of each device are
+	// read; older ones are left out as if the ring buffer had dropped them.
+	MaxEvents int
 }
 
 // Snapshot is what one file says: the state of the allocator at the dump, and
@@ -43,7 +46,10 @@ type Snapshot struct {
 	segments               []Segment
 	traces                 []*trace
 	notes                  *notes
-	allocating             []bool // stacks that allocate, by StackID
+	hostTrace              *trace
+	uses                   []use    // by StackID
+	phases                 []phase  // by StackID
+	traits                 []traits // by StackID
 }
 
 // Device is one device of a snapshot.
@@ -55,6 +61,10 @@ type Device struct {
 	// Peak and End are the live sets at the peak and at the dump, by stack.
 	// Peak is nil where the peak is not known.
 	Peak, End []Holding
+	// Failures are the newest failed allocations, oldest first.
+	Failures []Failure
+
+	trace *trace // what is left of the events; never nil
 }
 
 // State is what the segments of a device add up to at the dump, in bytes.
@@ -89,6 +99,7 @@ type History struct {
 	ReservedPeak, ReservedBaseline      int64
 	UnmatchedFrees, UnmatchedFreedBytes int64
 	UnknownActions                      map[string]int64
+	LeftOut                             int64 // older events, left out because of Options.MaxEvents
 }
 
 // Holding is what one stack holds in a live set.
@@ -208,6 +219,7 @@ func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) 
 		return nil, fmt.Errorf("%s: empty file: the dump was interrupted", name)
 	}
 	m := newMachine(in)
+	m.maxEvents = opt.MaxEvents
 	s := &Snapshot{Name: name, opt: opt}
 	head := in.buf[:in.end]
 	text := trimJSON(head)
@@ -274,7 +286,6 @@ func (m *machine) finish(s *Snapshot) error {
 	for i := range m.stacks.hashes {
 		s.Stacks = append(s.Stacks, m.stacks.frames(i))
 	}
-	s.allocating = m.allocating
 	devices := map[int]*Device{}
 	device := func(i int) *Device {
 		if devices[i] == nil {
@@ -313,10 +324,19 @@ func (m *machine) finish(s *Snapshot) error {
 		if err := d.sum(); err != nil {
 			return fmt.Errorf("device %d: %w", i, err)
 		}
+		if t != nil && t.ring != nil {
+			if err := t.foldLater(m); err != nil {
+				return fmt.Errorf("device %d: %w", i, err)
+			}
+		}
 		m.replayed(s, d, t, withStacks)
 		s.Devices = append(s.Devices, *d)
 	}
 	s.traces = nil
+	s.uses = m.use
+	for id := range StackID(len(s.Stacks)) + firstStack {
+		s.phases, s.traits = append(s.phases, m.phaseOf(id)), append(s.traits, m.traitsOf(id))
+	}
 	s.release = m.torchRelease(s)
 	m.warn(s)
 	return nil

@@ -192,17 +192,17 @@ func TestSteps(t *testing.T) {
 	}
 	var s steps
 	for _, name := range []string{"eval#1", "eval#2", "layer#0", "layer#1", "layer#0", "layer#1", "layer#0", "no number#x"} {
-		s.start(name)
+		s.start(name, mark{})
 	}
 	if s.count() != 2 {
 		t.Errorf("%d steps, want the 2 of eval: the numbers of layer do not rise", s.count())
 	}
-	s.start("Optimizer.step#SGD.step")
+	s.start("Optimizer.step#SGD.step", mark{})
 	if s.count() != 1 {
 		t.Errorf("%d steps, want 1 of the optimizer", s.count())
 	}
-	s.start("ProfilerStep#7")
-	s.start("ProfilerStep#8")
+	s.start("ProfilerStep#7", mark{})
+	s.start("ProfilerStep#8", mark{})
 	if s.count() != 2 {
 		t.Errorf("%d steps, want 2 of the profiler", s.count())
 	}

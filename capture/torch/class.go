@@ -1,0 +1,198 @@
+package torch
+
+import (
+	"strings"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// traits are what the frames of a stack tell about an event.
+type traits uint16
+
+const (
+	traitKnown      traits = 1 << iota // looked at
+	traitOptimizer                     // in an optimizer's step
+	traitInitGroup                     // where an optimizer makes its state
+	traitBackward                      // in the backward pass
+	traitCheckpoint                    // where torch/utils/checkpoint.py computes again
+	traitModule                        // in the call of a module
+	traitInit                          // in the constructor of a module
+	traitMove                          // in Module.to, .cuda, ._apply
+	traitCollective
+	traitEmptyCache
+	traitCollector // Python's cycle collector
+)
+
+func (t traits) has(w traits) bool { return t&w != 0 }
+
+// traitsOf looks at a stack once.
+func (m *machine) traitsOf(id StackID) traits {
+	if id < firstStack {
+		return 0
+	}
+	i := int(id - firstStack)
+	for i >= len(m.stackTraits) {
+		m.stackTraits = append(m.stackTraits, make([]traits, i+64-len(m.stackTraits))...)
+	}
+	if m.stackTraits[i] == 0 {
+		out := traitKnown
+		for _, f := range m.stacks.frames(i) {
+			out |= m.frameTrait(f)
+		}
+		m.stackTraits[i] = out
+	}
+	return m.stackTraits[i]
+}
+
+func (m *machine) frameTrait(f uint32) traits {
+	for int(f) >= len(m.frameTraits) {
+		m.frameTraits = append(m.frameTraits, make([]traits, int(f)+64-len(m.frameTraits))...)
+	}
+	if m.frameTraits[f] == 0 {
+		k := m.frames.list[f]
+		m.frameTraits[f] = traitKnown | traitsOfFrame(m.texts.list[k.name], m.texts.list[k.file])
+	}
+	return m.frameTraits[f]
+}
+
+// traitsOfFrame reads names of functions and files of torch and CPython. Python
+// frames name a file, C++ frames a symbol.
+func traitsOfFrame(name, file string) (out traits) {
+	if len(file) > 4096 || len(name) > 4096 {
+		return 0
+	}
+	file = strings.ReplaceAll(file, `\`, "/")
+	in := func(part string) bool { return strings.Contains(file, part) }
+	switch {
+	case in("/torch/optim/"):
+		out |= traitOptimizer
+		if name == "_init_group" {
+			out |= traitInitGroup
+		}
+	case in("/torch/utils/checkpoint.py"):
+		switch name {
+		case "unpack_hook", "recompute_fn", "backward":
+			out |= traitCheckpoint
+		}
+	case in("/torch/nn/modules/"):
+		switch name {
+		case "__init__", "reset_parameters", "__setstate__":
+			out |= traitInit
+		case "_apply", "to", "cuda", "to_empty", "convert":
+			if strings.HasSuffix(file, "/module.py") {
+				out |= traitMove
+			}
+		case "_call_impl", "_slow_forward", "forward":
+			out |= traitModule
+		}
+	case in("/torch/distributed/"), in("/torch/nn/parallel/"):
+		// wrappers are in the stack of every forward pass
+		if name != "forward" && name != "_run_ddp_forward" && name != "_inner_training_step" && name != "__init__" {
+			out |= traitCollective
+		}
+	case in("/torch/autograd/"):
+		switch name {
+		case "_engine_run_backward", "apply", "_make_grads":
+			// Function.apply of the forward pass lies in function.py as well; only
+			// BackwardCFunction.apply has the user's backward below it.
+			if name != "apply" {
+				out |= traitBackward
+			}
+		}
+	case in("/torch/cuda/memory.py") && name == "empty_cache":
+		out |= traitEmptyCache
+	}
+	if name == "backward" && !in("/torch/_tensor.py") && strings.HasSuffix(file, ".py") {
+		out |= traitBackward // of a torch.autograd.Function
+	}
+	switch {
+	case strings.HasPrefix(name, "torch::autograd::Engine::"),
+		strings.HasPrefix(name, "torch::autograd::") && strings.Contains(name, "Backward") && strings.Contains(name, "::apply("),
+		strings.HasPrefix(name, "torch::autograd::AccumulateGrad"):
+		out |= traitBackward
+	case strings.HasPrefix(name, "c10d::"):
+		out |= traitCollective
+	case strings.Contains(name, "emptyCache"), strings.Contains(name, "THCPModule_emptyCache"):
+		out |= traitEmptyCache
+	case strings.HasPrefix(name, "gc_collect"), name == "_PyGC_Collect", name == "PyGC_Collect", name == "delete_garbage":
+		out |= traitCollector
+	}
+	return out
+}
+
+// phase is what the program does while it allocates.
+type phase uint8
+
+const (
+	noPhase phase = iota
+	forwardPhase
+	backwardPhase
+	optimizerPhase
+	recomputePhase
+	setupPhase
+)
+
+var phaseNames = [...]string{"", measure.PhaseForward, measure.PhaseBackward, measure.PhaseOptimizer, measure.PhaseRecompute, measure.PhaseSetup}
+
+// pass is a phase as blocks outlive it: recomputation is part of the backward
+// pass.
+type pass uint8
+
+const (
+	noPass pass = iota
+	forwardPass
+	backwardPass
+	optimizerPass
+)
+
+func (p phase) pass() pass {
+	return [...]pass{noPass, forwardPass, backwardPass, optimizerPass, backwardPass, forwardPass}[p]
+}
+
+// phaseOf tells the phase of a stack. With stacks="python" the autograd thread
+// has no frames at all.
+func (m *machine) phaseOf(id StackID) phase {
+	if id == EmptyStack {
+		return backwardPhase
+	}
+	if id < firstStack {
+		return noPhase
+	}
+	switch t := m.traitsOf(id); {
+	case t.has(traitCheckpoint):
+		return recomputePhase
+	case t.has(traitBackward):
+		return backwardPhase
+	case t.has(traitOptimizer):
+		return optimizerPhase
+	case t.has(traitInit | traitMove):
+		return setupPhase
+	}
+	return forwardPhase
+}
+
+// use is what became of the blocks of one stack, in bytes.
+type use struct {
+	allocated, blocks int64
+	same              int64 // freed within the pass that allocated them
+	backward          int64 // freed by a later backward pass
+	later             int64 // freed by another pass
+}
+
+func (u *use) add(v use) {
+	u.allocated += v.allocated
+	u.blocks += v.blocks
+	u.same += v.same
+	u.backward += v.backward
+	u.later += v.later
+}
+
+func (m *machine) uses(id StackID) *use {
+	if id < 0 {
+		return &use{} // charged to no stack
+	}
+	for int(id) >= len(m.use) {
+		m.use = append(m.use, make([]use, int(id)+64-len(m.use))...)
+	}
+	return &m.use[id]
+}
