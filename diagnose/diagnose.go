@@ -26,7 +26,7 @@ type Input struct {
 	// Base is the other side of a comparison; nil where one capture is explained.
 	Base *measure.Measurement
 	// Log holds what a compiler or runtime printed, if a log was given.
-	Log []LogFact
+	Log []measure.LogFact
 }
 
 // Rule is one line of the rule book.
@@ -36,6 +36,9 @@ type Rule struct {
 	Family string
 	// Compares tells that the rule needs a base.
 	Compares bool
+	// Standing tells that the rule describes how a program is made, not what went
+	// wrong or changed: no news in a comparison.
+	Standing bool
 	Doc      string // what is seen, and what it means
 	// Find gives the rule's findings; Run fills in their rule's name.
 	Find func(Input) []measure.Finding
@@ -43,7 +46,7 @@ type Rule struct {
 
 // Rules is the rule book, in the order of the documentation.
 func Rules() []Rule {
-	return slices.Concat(xlaRules, logRules, runRules, xlaPairRules, torchRules)
+	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, torchRules)
 }
 
 // Run applies every rule that has what it needs. The findings are sorted by
@@ -66,6 +69,26 @@ func Run(in Input) []measure.Finding {
 		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.SavingBytes, a.SavingBytes))
 	})
 	return out
+}
+
+// Changed gives the findings that are news in a comparison: those of rules that
+// compare, and of the others what the base does not have as well. Without a base it
+// is Run.
+func Changed(in Input) []measure.Finding {
+	if in.Base == nil {
+		return Run(in)
+	}
+	// A module or device of the base may have another name or number, so the rule
+	// alone stands for the finding.
+	had := map[string]bool{}
+	for _, f := range Run(Input{Head: in.Base}) {
+		had[f.Rule] = true
+	}
+	news := map[string]bool{}
+	for _, r := range Rules() {
+		news[r.Name] = r.Compares || !r.Standing && !had[r.Name]
+	}
+	return slices.DeleteFunc(Run(in), func(f measure.Finding) bool { return !news[f.Rule] })
 }
 
 func rank(severity string) int { return slices.Index([]string{Error, Warning, Note}, severity) }

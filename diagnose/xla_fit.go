@@ -1,0 +1,118 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// limit is the memory that a program may take, and who says so.
+type limit struct {
+	bytes measure.Bytes
+	says  string
+	// fraction tells that a larger share of the device is a way out: the limit is
+	// the allocator's.
+	fraction bool
+}
+
+// limits gives what is known of the memory that the module may take.
+func limits(in Input, m *module) (out []limit) {
+	for _, l := range in.Log {
+		switch {
+		case l.Kind == measure.LogHBM && l.LimitBytes > 0:
+			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("available HBM, by %s:%d", l.File, l.Line)})
+		case l.Kind == measure.LogRemat && l.LimitBytes > 0:
+			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("the limit of XLA's rematerialization, by %s:%d", l.File, l.Line)})
+		}
+	}
+	return append(out, runtimeLimits(in, m)...)
+}
+
+// remedy is what to do about the largest part of what is live.
+type remedy struct{ words, fix, cost string }
+
+var remedies = map[string]remedy{
+	"argument":     {"arguments (weights, optimizer state, inputs)", "shard the state (FSDP), keep it in fewer bits, or offload it", "communication; a change of numerics"},
+	"output":       {"outputs with memory of their own", donationFix, donationCost},
+	"forward_kept": {"made by the forward pass and kept for the backward pass", rematFix, rematCost},
+	"backward":     {"of the backward pass", "shard the gradients (FSDP) or accumulate them over micro-batches", "communication, or more steps for one batch"},
+	"workspace":    {"workspace of library calls", "limit autotuning or the workspace of the library calls", "a slower algorithm may be chosen"},
+	"temp":         {"intermediates of one pass", "compute the largest in chunks (loss, attention), or take a smaller batch", "more, smaller kernels"},
+}
+
+// largestClass is the class that holds most of the plan, with its bytes. Outputs
+// without a donation count with the arguments that could be donated to them.
+func largestClass(p plan) (class string, n measure.Bytes) {
+	if d := p.fact.Donation; d != nil && d.Donated == 0 && 4*d.MissingBytes >= p.size("plan.need_bytes") {
+		return "output", d.MissingBytes
+	}
+	classes := slices.Clone(p.fact.Classes)
+	slices.SortStableFunc(classes, func(a, b measure.PlanClass) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	for _, c := range classes {
+		if _, ok := remedies[c.Class]; ok {
+			return c.Class, c.Bytes
+		}
+	}
+	return "", 0
+}
+
+var fitRules = []Rule{
+	{
+		Name: "does-not-fit", Family: "xla",
+		Doc: "One execution alone needs more than there is, by the allocator's limit, the compiler's, or the compiler's message. The finding names the largest part of the plan and its fix, and says whether the saving is enough. More memory for the process (XLA_PYTHON_CLIENT_MEM_FRACTION) helps only where the device has it.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, m := range modules(in.Head) {
+				p := m.space(device)
+				need := p.size("plan.need_bytes")
+				for _, l := range limits(in, &m) {
+					if need <= l.bytes {
+						continue
+					}
+					f := m.finding(Error, Measured, "one execution does not fit: it needs %s > %s (%s), %s too much", need, l.bytes, l.says, need-l.bytes)
+					if class, n := largestClass(p); class != "" {
+						r := remedies[class]
+						f.Fix, f.Cost = r.fix, r.cost
+						f.Text += fmt.Sprintf("; mostly %s: %s", r.words, n)
+						if class == "output" {
+							d := p.fact.Donation
+							f.Text = fmt.Sprintf("one execution does not fit: it needs %s > %s (%s), %s too much; %s of parameters + %s of outputs, %d donated; the temp block is only %s",
+								need, l.bytes, l.says, need-l.bytes, mib(p.size("plan.argument_bytes")), mib(p.size("plan.unaliased_output_bytes")), d.Donated, mib(p.size("plan.temp_bytes")))
+						}
+						if class != "argument" && class != "temp" && class != "backward" {
+							f.SavingBytes = n
+							f.Text += "; " + enough(need-n, l.bytes)
+						}
+						if hs := p.holders(ofClass(class)); len(hs) > 0 {
+							f.Source = hs[0].Source
+						}
+					}
+					if l.fraction {
+						f.Fix += "; a larger XLA_PYTHON_CLIENT_MEM_FRACTION, if the device has room"
+					}
+					out = append(out, f)
+					break
+				}
+			}
+			return out
+		},
+	},
+}
+
+// enough says whether a need after the best case of a fix is within a limit.
+func enough(need, limit measure.Bytes) string {
+	if need <= limit {
+		return fmt.Sprintf("at best %s would be left: it fits", need)
+	}
+	return fmt.Sprintf("at best %s would be left: not enough alone", need)
+}
+
+// mib writes whole MiB with separators, as tables of plans do: "1,902 MiB".
+func mib(b measure.Bytes) string {
+	s := fmt.Sprintf("%d", (int64(b)+1<<19)>>20)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s + " MiB"
+}

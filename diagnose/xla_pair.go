@@ -1,0 +1,393 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// growth is what the device's need or heap peak grew by, the larger of the two.
+func (p modulePair) growth() (most measure.Bytes) {
+	for _, metric := range []string{"plan.need_bytes", "plan.heap_peak_bytes"} {
+		b, ok := p.base.space(device).bytes(metric)
+		h, ok2 := p.head.space(device).bytes(metric)
+		if ok && ok2 {
+			most = max(most, h-b)
+		}
+	}
+	return most
+}
+
+// needGrew tells whether the program takes notably more on the device: where it
+// does not, what moved inside of it is nobody's regression.
+func (p modulePair) needGrew() bool { return notable(p.growth(), p.need()) }
+
+// need is the need of the base on the device: what a change is measured by.
+func (p modulePair) need() measure.Bytes { return p.base.space(device).size("plan.need_bytes") }
+
+// eachPair makes a rule's Find of a function of one pair of modules.
+func eachPair(find func(p modulePair) (measure.Finding, bool)) func(Input) []measure.Finding {
+	return func(in Input) (out []measure.Finding) {
+		for _, p := range pairModules(in.Base, in.Head) {
+			if f, ok := find(p); ok {
+				out = append(out, f)
+			}
+		}
+		return out
+	}
+}
+
+var xlaPairRules = []Rule{
+	{
+		Name: "donation-lost", Family: "xla", Compares: true,
+		Doc: "The base wrote outputs over arguments, the head does not: the need rises by up to the state, while the temp block may even fall.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			b, h := p.base.space(device), p.head.space(device)
+			lost := b.size("plan.donated_bytes") - h.size("plan.donated_bytes")
+			if !notable(lost, p.need()) || h.size("plan.unaliased_output_bytes") <= b.size("plan.unaliased_output_bytes") {
+				return f, false
+			}
+			who, at := p.who("plan.output_bytes", "output")
+			if who == "" {
+				who, at = p.who("plan.need_bytes", "output")
+			}
+			f = p.head.finding(Warning, Measured, "donation lost: outputs were written over %s of arguments, now over %s; the need %s%s", b.size("plan.donated_bytes"), h.size("plan.donated_bytes"), moved(b.size("plan.need_bytes"), h.size("plan.need_bytes")), who)
+			f.Fix = "declare donate_argnums again"
+			if d := h.fact.Donation; d != nil && d.LeftCount > 0 {
+				f.Text += fmt.Sprintf("; %s declared, but no output fits: %s", plural(d.LeftCount, "argument is", "arguments are"), list(d.Left, held))
+				f.Fix = "return the state with the shape, dtype and sharding that it came with"
+			}
+			f.Cost, f.SavingBytes, f.Source = donationCost, max(0, h.size("plan.need_bytes")-b.size("plan.need_bytes")), at
+			return f, true
+		}),
+	},
+	{
+		Name: "remat-lost", Family: "xla", Compares: true,
+		Doc: "The base computed parts of the forward pass again (jax.checkpoint, or XLA's own rematerialization), the head keeps them. Bytes of all memory spaces count together, so offloading is no loss.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			grew := p.grew("plan.forward_kept_bytes")
+			b, h := p.base.fact, p.head.fact
+			if !notable(grew, p.need()) || h.Checkpointed >= b.Checkpointed && h.Remat >= b.Remat {
+				return f, false
+			}
+			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
+			what := fmt.Sprintf("%d instructions compute parts of the forward pass again, %d in the base", h.Checkpointed, b.Checkpointed)
+			f = p.head.finding(Warning, Measured, "remat lost: ")
+			if h.Checkpointed > 0 {
+				f.Text = "less remat: "
+			}
+			f.Fix = "put jax.checkpoint back around the function"
+			if h.Checkpointed >= b.Checkpointed {
+				what = fmt.Sprintf("XLA rematerialized %d instructions, %d in the base", h.Remat, b.Remat)
+				f.Fix = rematFix
+			}
+			f.Text += fmt.Sprintf("%s, and %s of it is kept for the backward pass instead of %s%s", what, p.head.all("plan.forward_kept_bytes"), p.base.all("plan.forward_kept_bytes"), who)
+			f.Cost, f.SavingBytes, f.Source = rematCost, grew, at
+			return f, true
+		}),
+	},
+	{
+		Name: "forward-kept-grew", Family: "xla", Compares: true,
+		Doc: "The head keeps more of the forward pass for the backward pass, though as much is computed again as in the base: more or larger activations, or a policy that saves more.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			grew := p.grew("plan.forward_kept_bytes")
+			b, h := p.base.fact, p.head.fact
+			if !p.needGrew() || !notable(grew, p.need()) || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
+				return f, false
+			}
+			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
+			f = p.head.finding(Warning, Measured, "the forward pass keeps %s for the backward pass, %s in the base%s", p.head.all("plan.forward_kept_bytes"), p.base.all("plan.forward_kept_bytes"), who)
+			f.Fix, f.Cost, f.SavingBytes, f.Source = rematFix, rematCost, grew, at
+			return f, true
+		}),
+	},
+	{
+		Name: "offload-lost", Family: "xla", Compares: true,
+		Doc: "The base kept buffers in the host's memory (color 5), the head keeps them on the device. XLA's own peak falls then, since it counts both.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			left := p.base.space(host).size("plan.need_bytes") - p.head.space(host).size("plan.need_bytes")
+			grew := p.head.space(device).size("plan.need_bytes") - p.need()
+			if !notable(left, p.need()) || !notable(grew, p.need()) {
+				return f, false
+			}
+			who, at := p.who("plan.heap_peak_bytes", "")
+			f = p.head.finding(Warning, Measured, "offload lost: %s are planned in host memory, %s in the base, and the device's need %s%s", p.head.space(host).size("plan.need_bytes"), p.base.space(host).size("plan.need_bytes"), moved(p.need(), p.need()+grew), who)
+			f.Fix, f.Cost, f.SavingBytes, f.Source = "offload them again (checkpoint policy save_and_offload_only_these_names, or memory_kind=\"pinned_host\")", "transfers between host and device", grew, at
+			return f, true
+		}),
+	},
+	{
+		Name: "moved-to-other-space", Family: "xla", Compares: true,
+		Doc: "Bytes only moved from one memory space to another (device, host, VMEM): the sum over all is nearly the same. A fall of one space's number alone is no saving of the program.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			from, to := "", ""
+			var fell, rose measure.Bytes
+			for _, s := range p.spaces() {
+				d := p.head.space(s).size("plan.need_bytes") - p.base.space(s).size("plan.need_bytes")
+				if -d > fell {
+					from, fell = s, -d
+				}
+				if d > rose {
+					to, rose = s, d
+				}
+			}
+			if !notable(fell, p.need()) || !notable(rose, p.need()) || max(fell, rose)-min(fell, rose) > max(fell, rose)/10 {
+				return f, false
+			}
+			return p.head.finding(Note, Measured, "%s only moved: memory space %s lost %s and %s gained %s", min(fell, rose), from, fell, to, rose), true
+		}),
+	},
+	{
+		Name: "dtype-widened", Family: "xla", Compares: true,
+		Doc: "Values of the same number of elements take a wider type than in the base (bf16 to f32).",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			type wide struct {
+				measure.PlanHolder
+				from string
+				grew measure.Bytes
+			}
+			var best wide
+			var sum measure.Bytes
+			if !p.needGrew() {
+				return f, false
+			}
+			for _, h := range p.head.space(device).fact.Holders {
+				if from, grew := widened(p.base.space(device).fact.Holders, h); grew > 0 {
+					if sum += grew; grew > best.grew {
+						best = wide{h, from, grew}
+					}
+				}
+			}
+			if !notable(sum, p.need()) {
+				return f, false
+			}
+			f = p.head.finding(Warning, Measured, "a wider dtype takes %s more: %s was %s in the base", sum, best.Display, best.from)
+			f.Fix, f.Cost, f.SavingBytes, f.Source = "keep the values in the narrow type: cast after the reduction, or pass preferred_element_type / dtype where they are made", "precision of these values", sum, best.Source
+			return f, true
+		}),
+	},
+	{
+		Name: "in-place-lost", Family: "xla", Compares: true,
+		Doc: "Copies are live at the heap peak that the base did not have: an update (dynamic_update_slice, scatter, a donated argument) is no longer done in place.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			copies := func(m *module) (list []measure.PlanHolder, sum measure.Bytes) {
+				list = m.space(device).holders(func(h measure.PlanHolder) bool {
+					return (h.Class == "temp" || h.Class == "backward") && (h.Copy || h.Opcode == "copy" || h.Opcode == "copy-done")
+				})
+				for _, h := range list {
+					sum += h.Bytes
+				}
+				return list, sum
+			}
+			_, before := copies(p.base)
+			now, after := copies(p.head)
+			if !p.needGrew() || !notable(after-before, p.need()) {
+				return f, false
+			}
+			f = p.head.finding(Warning, Inferred, "an update is no longer in place: copies of %s are live at the heap peak, %s in the base: %s", after, before, list(now, held))
+			f.Fix = "let nothing read the old value after the update, keep layout and dtype, and donate the argument"
+			f.Cost, f.SavingBytes, f.Source = "none", after-before, now[0].Source
+			return f, true
+		}),
+	},
+	{
+		Name: "new-fusion", Family: "xla", Compares: true,
+		Doc: "A fusion that the base did not have holds a buffer of at least a quarter of the growth at the heap peak: the compiler materializes what it did not before (changed code, or another compiler version).",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			b, h := p.base.space(device), p.head.space(device)
+			if !p.needGrew() {
+				return f, false
+			}
+			var best measure.PlanHolder
+			for _, one := range h.fact.Holders {
+				grew := classBytes(h, one.Class) - classBytes(b, one.Class)
+				if one.Opcode != "fusion" || one.Class == "forward_kept" || one.Class == "output" || grew < one.Bytes/2 || 4*one.Bytes < p.growth() || one.Bytes <= best.Bytes {
+					continue
+				}
+				if _, bytes := sameKey(b.fact.Holders, one.Key); bytes == 0 {
+					best = one
+				}
+			}
+			if best.Bytes == 0 {
+				return f, false
+			}
+			f = p.head.finding(Warning, Inferred, "a new fusion holds %s at the heap peak: %s", best.Bytes, best.Display)
+			f.Fix = "look at the operation there: a mask, one-hot or broadcast that is materialized can be computed where it is used; after a compiler upgrade, report it with the dumped module"
+			f.Cost, f.SavingBytes, f.Source = "depends on the operation", best.Bytes, best.Source
+			return f, true
+		}),
+	},
+	{
+		Name: "padding-grew", Family: "xla", Compares: true,
+		Doc: "More of the plan is padding than in the base: a new layout, or a small trailing dimension.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			b, h := p.base.space(device).size("plan.padding_bytes"), p.head.space(device).size("plan.padding_bytes")
+			if !p.needGrew() || !notable(h-b, p.need()) {
+				return f, false
+			}
+			f = p.head.finding(Warning, Measured, "padding at the heap peak %s", moved(b, h))
+			var worst measure.PlanHolder
+			for _, one := range p.head.space(device).fact.Holders {
+				if padding(one) > padding(worst) {
+					worst = one
+				}
+			}
+			if worst.Bytes > 0 {
+				f.Text += fmt.Sprintf("; most of it in %s (%s of %s)", worst.Display, padding(worst), worst.Bytes)
+				f.Source = worst.Source
+			}
+			f.Fix, f.Cost, f.SavingBytes = "let the last dimension be large: merge or transpose small trailing dimensions", "a reshape or transpose where the array is made", h-b
+			return f, true
+		}),
+	},
+	{
+		Name: "sharding-lost", Family: "xla", Compares: true,
+		Doc: "Arguments that the base split over devices are whole on each in the head, by the module's own shardings, or because their shapes on one device grew by a factor of the device count.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			b, h := p.base.fact, p.head.fact
+			grew := p.head.space(device).size("plan.argument_bytes") - p.base.space(device).size("plan.argument_bytes")
+			if !notable(grew, p.need()) {
+				return f, false
+			}
+			factor, n, example := unsplit(b.Parameters, h.Parameters, max(b.Partitions, h.Partitions))
+			evidence := Inferred
+			var what string
+			switch {
+			case h.Sharded < b.Sharded:
+				evidence, what = Measured, fmt.Sprintf("%s split over devices, %d in the base", plural(h.Sharded, "argument is", "arguments are"), b.Sharded)
+			case h.Partitions < b.Partitions:
+				evidence, what = Measured, fmt.Sprintf("the program runs on %s, on %d in the base", plural(max(1, h.Partitions), "partition", "partitions"), b.Partitions)
+			case n > 0:
+				what = fmt.Sprintf("%s %d times as large on each of %d devices", plural(n, "argument is", "arguments are"), factor, h.Partitions)
+			default:
+				return f, false
+			}
+			if example != "" {
+				what += " (" + example + ")"
+			}
+			who, at := p.who("plan.argument_bytes", "argument")
+			f = p.head.finding(Warning, evidence, "sharding lost: %s; arguments take %s more on each device%s", what, grew, who)
+			f.Fix, f.Cost, f.SavingBytes, f.Source = "give the arguments their sharding again (in_shardings, NamedSharding of the state, with_sharding_constraint)", "communication", grew, at
+			return f, true
+		}),
+	},
+	{
+		Name: "order-only", Family: "xla", Compares: true,
+		Doc: "The same instructions run in another order, and that alone changed the peak: the scheduler (latency hiding) traded memory for overlap.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			b, h := p.base.space(device), p.head.space(device)
+			grew := h.size("plan.heap_peak_bytes") - b.size("plan.heap_peak_bytes")
+			for _, same := range []string{"plan.argument_bytes", "plan.output_bytes", "plan.donated_bytes", "plan.unaliased_output_bytes"} {
+				if b.size(same) != h.size(same) {
+					return f, false
+				}
+			}
+			if p.head.fact.Contents == "" || p.head.fact.Contents != p.base.fact.Contents || h.fact.Schedule == b.fact.Schedule || h.fact.Schedule == "" || b.fact.Schedule == "" || !notable(grew, p.need()) {
+				return f, false
+			}
+			f = p.head.finding(Warning, Measured, "the same instructions in another order: the heap peak %s", moved(b.size("plan.heap_peak_bytes"), h.size("plan.heap_peak_bytes")))
+			f.Fix = "the program did not change: look at the compiler's version and flags (--xla_gpu_enable_latency_hiding_scheduler, --xla_tpu_enable_latency_hiding_scheduler, their memory limits)"
+			f.Cost, f.SavingBytes = "less overlap of communication", grew
+			return f, true
+		}),
+	},
+}
+
+// spaces gives the memory spaces of either side.
+func (p modulePair) spaces() (out []string) {
+	seen := map[string]bool{}
+	for _, m := range []*module{p.base, p.head} {
+		for _, s := range m.plans {
+			if !seen[s.space] {
+				seen[s.space] = true
+				out = append(out, s.space)
+			}
+		}
+	}
+	return out
+}
+
+// moved tells a change in words.
+func moved(base, head measure.Bytes) string {
+	switch {
+	case head > base:
+		return fmt.Sprintf("grew by %s, from %s to %s", head-base, base, head)
+	case head < base:
+		return fmt.Sprintf("fell by %s, from %s to %s", base-head, base, head)
+	}
+	return fmt.Sprintf("stayed at %s", base)
+}
+
+func classBytes(p plan, class string) measure.Bytes {
+	for _, c := range p.fact.Classes {
+		if c.Class == class {
+			return c.Bytes
+		}
+	}
+	return 0
+}
+
+func sameKey(hs []measure.PlanHolder, key string) (list []measure.PlanHolder, sum measure.Bytes) {
+	for _, h := range hs {
+		if h.Key == key {
+			list = append(list, h)
+			sum += h.Bytes
+		}
+	}
+	return list, sum
+}
+
+// widened tells from what narrower type a holder's values were in the base, and
+// by how much it grew for that.
+func widened(base []measure.PlanHolder, h measure.PlanHolder) (from string, grew measure.Bytes) {
+	element, dims := parseShape(h.Shape)
+	width, n := bits(element), elements(dims)
+	if width == 0 || n == 0 {
+		return "", 0
+	}
+	same, _ := sameKey(base, h.Key)
+	for _, b := range same {
+		was, of := parseShape(b.Shape)
+		switch w := bits(was); {
+		case elements(of) != n || w == 0:
+		case w >= width:
+			return "", 0 // as wide in the base
+		case from == "":
+			from = b.Shape
+			grew = h.Bytes - h.Bytes*measure.Bytes(w)/measure.Bytes(width)
+		}
+	}
+	return from, grew
+}
+
+// unsplit counts the parameters whose shape in the head is that of the base times
+// one factor in one dimension, a factor that divides the number of partitions.
+func unsplit(base, head []string, partitions int64) (factor, n int64, example string) {
+	if len(base) != len(head) || partitions < 2 {
+		return 0, 0, ""
+	}
+	for i := range base {
+		was, from := parseShape(base[i])
+		is, to := parseShape(head[i])
+		if was != is || len(from) != len(to) {
+			continue
+		}
+		k, changed := int64(0), 0
+		for d := range from {
+			if from[d] != to[d] {
+				changed++
+				if from[d] > 0 && to[d]%from[d] == 0 {
+					k = to[d] / from[d]
+				}
+			}
+		}
+		if changed == 1 && k > 1 && partitions%k == 0 && (factor == 0 || factor == k) {
+			factor = k
+			if n++; example == "" {
+				example = strings.Join([]string{base[i], head[i]}, " to ")
+			}
+		}
+	}
+	return factor, n, example
+}
