@@ -2,6 +2,7 @@ package xla
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -73,5 +74,21 @@ func BenchmarkXSpaceLarge(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkText reads a *-buffer-assignment.txt of 4 MB.
+func BenchmarkText(b *testing.B) {
+	var out bytes.Buffer
+	out.WriteString(assignmentTitle + "\n")
+	for i := 0; out.Len() < 4<<20; i++ {
+		fmt.Fprintf(&out, "allocation %d: size 4096, output shape is |f32[32,32]|, maybe-live-out:\n value: <%d loop_multiply_fusion.%d @0> (size=4096,offset=0): f32[32,32]{1,0}\n", i, i, i)
+	}
+	b.SetBytes(int64(out.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Read(bytes.NewReader(out.Bytes()), int64(out.Len()), "text"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

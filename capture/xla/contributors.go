@@ -104,6 +104,9 @@ func (m *Module) bufferHolder(b int32, class Class, o origin) holder {
 	h := holder{class: class, bytes: buf.SizeBytes, unpadded: m.unpadded(b), name: "unknown", exact: true}
 	in := m.instruction(buf.Instruction)
 	if in == nil || o.by == nil {
+		if m.bare != "" {
+			h.name, h.exact = m.bareName(buf)
+		}
 		return h
 	}
 	h.shape, h.name, h.opcode, h.copy = in.Shape.At(buf.Index), in.Opcode, in.Opcode, o.argument

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,9 @@ func seeds(t testing.TB) [][]byte {
 	}
 	for _, m := range valid() {
 		list = append(list, m)
+	}
+	for _, text := range []string{smallText, withoutTotal(), smallReport, oldReport, smallStats} {
+		list = append(list, []byte(text))
 	}
 	return list
 }
@@ -60,7 +64,7 @@ func FuzzSniff(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		format, ok := Sniff(data)
-		if ok != (format == FormatXSpace || format == FormatHloProto) || !ok && format != "" {
+		if ok != strings.HasPrefix(format, "xla.") || !ok && format != "" {
 			t.Fatalf("format %q with %v", format, ok)
 		}
 	})

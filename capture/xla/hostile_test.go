@@ -158,7 +158,7 @@ func TestMalformed(t *testing.T) {
 	}{
 		{"empty file", nil, "found an empty file"},
 		{"other bytes", []byte("hello, world"), "found neither"},
-		{"a buffer assignment alone", message{}.bytes(1, buffer(1, 10, 1, 0)).bytes(3, allocation(0, 20, 0)), "found neither"},
+		{"a buffer without allocation", message{}.bytes(1, buffer(1, 10, 1, 0)).bytes(3, allocation(0, 20, 0)), "logical buffer 1 is in no allocation: the file is cut off"},
 		{"huge length", append(space(nil, nil), 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), "length 9223372036854775807 exceeds the 0 bytes left"},
 		{"length of 64 bits", append(space(nil, nil), 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), "length 18446744073709551615 exceeds the 0 bytes left"},
 		{"varint without end", append(space(nil, nil), bytes.Repeat([]byte{0xff}, 12)...), "varint longer than 64 bits"},

@@ -21,7 +21,12 @@ func (c *Capture) Measurement() *measure.Measurement {
 	for _, text := range c.Problems {
 		out.Warnings = append(out.Warnings, "the profiler reported: "+text)
 	}
-	if len(c.Modules) == 0 {
+	switch {
+	case c.Stats != nil:
+		c.Stats.measure(out)
+	case len(c.Totals) > 0:
+		c.reportRows(out)
+	case len(c.Modules) == 0:
 		out.Warnings = append(out.Warnings, "the file holds no compiled XLA module, so it tells nothing of any plan")
 	}
 	for _, m := range c.Modules {
@@ -32,6 +37,10 @@ func (c *Capture) Measurement() *measure.Measurement {
 
 // measure adds the rows, contributors and facts of one module.
 func (m *Module) measure(out *measure.Measurement) {
+	if m.bare != "" {
+		m.measureBare(out)
+		return
+	}
 	labels := m.moduleLabels()
 	out.Facts.Modules = append(out.Facts.Modules, m.fact(labels))
 
@@ -148,5 +157,8 @@ func (m *Module) wholeRows(labels measure.Labels, missing bool) []measure.Row {
 
 // where puts the file's and the module's name before an error.
 func (c *Capture) where(m *Module, err error) error {
+	if m.Title() == "" {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
 	return fmt.Errorf("%s: module %s: %w", c.Name, m.Title(), err)
 }

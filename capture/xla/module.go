@@ -9,7 +9,7 @@ import (
 type Capture struct {
 	// Name is the file's, for messages.
 	Name string
-	// Format is FormatXSpace or FormatHloProto.
+	// Format is one of the formats of this package.
 	Format string
 	// Modules are the compiled modules, in the order of the file.
 	Modules []*Module
@@ -20,6 +20,10 @@ type Capture struct {
 	Software map[string]string
 	// Problems are what the profiler itself reported as lost or failed.
 	Problems []string
+	// Totals are what a memory usage report tells, and Stats what memory_analysis() does;
+	// a file that holds either holds no modules.
+	Totals []SpaceTotal
+	Stats  *MemoryStats
 }
 
 // Module is one compiled XLA module (HloProto).
@@ -54,7 +58,12 @@ type Module struct {
 
 	contents uint64 // hash like Fingerprint, whatever the order of the instructions
 	missing  string // why Assignment is nil
-	lookup   *lookup
+	// bare says what a file with an assignment but without instructions cannot tell,
+	// bufferNames what it names the buffers; doubt says why it is not believed.
+	bare        string
+	bufferNames map[int64]string
+	doubt       string
+	lookup      *lookup
 }
 
 // InstructionCount is the number of instructions of all computations.

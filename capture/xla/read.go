@@ -1,12 +1,13 @@
 package xla
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 )
 
-// Read reads an XSpace or an HloProto of size bytes (-1 if unknown); name is for
+// Read reads a file of any of the formats of size bytes (-1 if unknown); name is for
 // messages only. A reader that can seek is only asked for what is wanted. On
 // error the capture is nil.
 func Read(r io.Reader, size int64, name string) (*Capture, error) {
@@ -41,6 +42,12 @@ func read(r io.Reader, size int64, name string) (*Capture, error) {
 		if m := p.hloProto(); m != nil {
 			c.Modules = []*Module{m}
 		}
+	case FormatAssignment:
+		c.Modules = []*Module{p.bareAssignment()}
+	case FormatReport:
+		c.Totals = p.protoReport()
+	case FormatText, FormatStats:
+		return c, c.readText(io.MultiReader(bytes.NewReader(head), r))
 	}
 	if d.err != nil {
 		var f *formatError

@@ -10,14 +10,22 @@ import (
 const (
 	FormatXSpace   = "xla.xspace"
 	FormatHloProto = "xla.hlo_proto"
+	// FormatAssignment is a bare BufferAssignmentProto.
+	FormatAssignment = "xla.buffer_assignment"
+	// FormatText is a *-buffer-assignment.txt or a *-memory-usage-report.txt.
+	FormatText = "xla.text"
+	// FormatReport is a *-memory-usage-report.pb.
+	FormatReport = "xla.usage_report"
+	// FormatStats is JSON of the numbers of compiled.memory_analysis().
+	FormatStats = "xla.memory_stats"
 )
 
 // Sniff tells from the first bytes of a file (64 KiB are plenty, all of a smaller
-// file) whether it is an XSpace or an HloProto. It looks at the structure of the
-// wire: both begin with field 1, a message. An XPlane holds an id and a name
-// there, an HloModuleProto a name, another name and computations. A bare
-// BufferAssignmentProto, a memory usage report and a pprof profile also begin
-// with field 1, but hold numbers where those hold names.
+// file) which of the formats it has. Of binary ones it looks at the structure of
+// the wire: all begin with field 1, a message. An XPlane holds an id and a name
+// there, an HloModuleProto a name, another name and computations. A logical buffer
+// and a memory space's report hold numbers, as does a pprof profile, and differ in
+// what stands in field 3.
 //
 // A profile that went through a text copy, which destroyed it, is still told to be an
 // XSpace, so that Read can say what happened to it.
@@ -27,6 +35,14 @@ func Sniff(head []byte) (format string, ok bool) {
 		return FormatHloProto, true
 	case spaceHead(head), textCopy(head) && namesPlane(head):
 		return FormatXSpace, true
+	case assignmentHead(head):
+		return FormatAssignment, true
+	case reportHead(head):
+		return FormatReport, true
+	case textHead(head):
+		return FormatText, true
+	case statsHead(head):
+		return FormatStats, true
 	}
 	return "", false
 }
@@ -198,4 +214,88 @@ func textCopy(b []byte) bool {
 func namesPlane(b []byte) bool {
 	return b[0] == 0x0a && (bytes.Contains(b, []byte("\x12\x0e/host:metadata")) ||
 		bytes.Contains(b, []byte("\x12\x09/host:CPU")) || bytes.Contains(b, []byte("\x12\x10Task Environment")))
+}
+
+// assignmentHead reports whether b begins a bare BufferAssignmentProto: a logical
+// buffer, whose definition holds the id of an instruction.
+func assignmentHead(b []byte) bool {
+	defined := false
+	return firstMessage(b, func(f field) bool {
+		switch f.num {
+		case 1, 2, 4:
+			return f.wire == wireVarint
+		case 3:
+			return f.wire == wireBytes && eachField(f.body, f.cut, func(f field) bool {
+				switch f.num {
+				case 2, 3: // instruction_name, no longer written; shape_index
+					return f.wire == wireBytes || f.num == 3 && f.wire == wireVarint
+				case 4:
+					defined = f.wire == wireVarint
+					return defined
+				}
+				return false
+			})
+		}
+		return false
+	}) && defined
+}
+
+// reportHead reports whether b begins a memory usage report: a memory space's
+// total and its allocations, each with its share of the total and names.
+func reportHead(b []byte) bool {
+	listed := false
+	return firstMessage(b, func(f field) bool {
+		switch f.num {
+		case 1, 2:
+			return f.wire == wireVarint
+		case 3:
+			return f.wire == wireBytes && eachField(f.body, f.cut, func(f field) bool {
+				switch f.num {
+				case 1, 2, 3:
+					return f.wire == wireVarint
+				case 4:
+					listed = f.wire == wireFixed64
+					return listed
+				case 5, 6:
+					return f.wire == wireBytes
+				}
+				return false
+			})
+		}
+		return false
+	}) && listed
+}
+
+// firstMessage walks the first field of b, which must be field 1, a message.
+func firstMessage(b []byte, each func(field) bool) bool {
+	f, _, ok := cutField(b, true)
+	return ok && f.num == 1 && f.wire == wireBytes && eachField(f.body, f.cut, each)
+}
+
+// eachField walks a message that may be cut off, until each is false.
+func eachField(b []byte, cut bool, each func(field) bool) bool {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b, cut)
+		switch {
+		case !ok:
+			return false
+		case f.num == 0: // cut off within the field's head
+			return true
+		case !each(f):
+			return false
+		}
+		b = rest
+	}
+	return true
+}
+
+// textHead reports whether b begins one of XLA's texts about a module's memory.
+func textHead(b []byte) bool {
+	first, rest, _ := bytes.Cut(b, []byte("\n"))
+	if bytes.HasPrefix(first, []byte(oldReportTitle)) {
+		// The file of all values begins so too, since jaxlib 0.10.
+		return bytes.HasPrefix(bytes.TrimLeft(rest, "\r\n"), []byte(oldReportList))
+	}
+	return string(bytes.TrimSuffix(first, []byte("\r"))) == assignmentTitle ||
+		bytes.HasPrefix(first, []byte(reportTitle)) && bytes.Contains(first, []byte(" (color=")) && bytes.HasPrefix(rest, []byte(reportTotal))
 }

@@ -40,6 +40,14 @@ func TestSniff(t *testing.T) {
 				want = FormatXSpace
 			case strings.HasSuffix(name, ".hlo.pb"), strings.HasSuffix(name, ".hlo_proto.pb"):
 				want = FormatHloProto
+			case strings.HasSuffix(name, "buffer_assignment.pb"):
+				want = FormatAssignment
+			case strings.HasSuffix(name, "memory-usage-report.pb"):
+				want = FormatReport
+			case strings.HasSuffix(name, "buffer-assignment.txt"), strings.HasSuffix(name, "memory-usage-report.txt"):
+				want = FormatText
+			case name == "mem.json":
+				want = FormatStats
 			}
 			got, ok := Sniff(head(t, file))
 			if got != want || ok != (want != "") {
