@@ -1,7 +1,278 @@
 package diagnose
 
-// runRules read what a run recorded beside the plan.
-var runRules []Rule
+import (
+	"fmt"
+	"math"
+	"strings"
 
-// runtimeLimits gives the limits of the allocators that the run recorded.
-func runtimeLimits(Input, *module) []limit { return nil }
+	"github.com/peakgate/peakgate/measure"
+)
+
+// usualFraction is the share of a device's memory that JAX's allocator takes
+// unless it is told otherwise (XLA_PYTHON_CLIENT_MEM_FRACTION, 0.75).
+// https://docs.jax.dev/en/latest/gpu_memory_allocation.html
+const usualFraction = 0.75
+
+// deviceTimelines gives the timelines of allocators of device memory.
+func deviceTimelines(m *measure.Measurement) (out []measure.TimelineFact) {
+	for _, t := range m.Facts.Timelines {
+		if t.Pool == "device" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ranOn gives the executions of a module.
+func (m *module) ranOn() (out []measure.ExecutionFact) {
+	for _, e := range m.in.Facts.Executions {
+		if m.is(e.Labels["module"], e.Labels["program"]) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// is tells whether the module has this name, bare or with its program's number.
+func (m *module) is(name, program string) bool {
+	mine, number := m.labels["module"], m.labels["program"]
+	return name == mine && (program == "" || program == number) || number != "" && name == mine+"("+number+")"
+}
+
+// title is the module's name with its program's number.
+func (m *module) title() string {
+	if n := m.labels["program"]; n != "" {
+		return m.labels["module"] + "(" + n + ")"
+	}
+	return m.labels["module"]
+}
+
+// runtimeLimits gives the limits of the allocators that the run recorded, that of
+// the module's own where it is known.
+func runtimeLimits(in Input, m *module) (out []limit) {
+	var own []measure.ExecutionFact
+	for _, e := range m.ranOn() {
+		if e.Labels["allocator"] != "" {
+			own = append(own, e)
+		}
+	}
+	least := limit{}
+	for _, t := range deviceTimelines(in.Head) {
+		mine := len(own) == 0
+		for _, e := range own {
+			mine = mine || e.Labels["allocator"] == t.Labels["allocator"]
+		}
+		if mine && t.LimitBytes > 0 && (least.bytes == 0 || t.LimitBytes < least.bytes) {
+			least = limit{bytes: t.LimitBytes, says: "the limit of " + allocator(t), fraction: true}
+		}
+	}
+	if least.bytes > 0 {
+		out = append(out, least)
+	}
+	return out
+}
+
+func allocator(t measure.TimelineFact) string {
+	if a := t.Labels["allocator"]; a != "" {
+		return "allocator " + a
+	}
+	return "the allocator"
+}
+
+// event starts a finding about an allocator or an execution.
+func event(severity, evidence string, labels measure.Labels, format string, args ...any) measure.Finding {
+	return measure.Finding{Severity: severity, Evidence: evidence, Labels: labels, Text: fmt.Sprintf(format, args...)}
+}
+
+var runRules = []Rule{
+	{
+		Name: "never-launched", Family: "run",
+		Doc: "An execution of the module ended without launching a kernel: it failed, as a rule for want of memory.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, e := range in.Head.Facts.Executions {
+				if e.NeverLaunched != nil && *e.NeverLaunched > 0 {
+					out = append(out, event(Error, Measured, e.Labels, "%d of %s launched no kernel: out of memory, as a rule", *e.NeverLaunched, plural(e.Count, "execution", "executions")))
+				}
+			}
+			return out
+		},
+	},
+	{
+		Name: "allocator-retry", Family: "run",
+		Doc: "The allocator waited for memory to be freed, up to ten seconds before it gives up. It is evidence that memory ran out inside of the capture; the failing request is mostly the temp block of the module or an output.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, w := range in.Head.Facts.Waits {
+				severity, evidence, how := Warning, Measured, "the allocator waited for memory"
+				if w.Kind != "retry" {
+					evidence, how = Inferred, "something waited without any allocation, as the allocator does before it fails"
+				}
+				if w.GaveUp > 0 {
+					severity = Error
+				}
+				f := event(severity, evidence, w.Labels, "%s: %s %s, the longest for %.1f s", how, w.Event, plural(w.Count, "time", "times"), w.LongestSeconds)
+				if w.GaveUp > 0 {
+					f.Text += fmt.Sprintf("; %d gave up", w.GaveUp)
+				}
+				f.Fix = "see what does not fit: the failing request is mostly a module's temp block or an output"
+				out = append(out, f)
+			}
+			return out
+		},
+	},
+	{
+		Name: "growth-per-execution", Family: "run",
+		Doc: "Live memory grows with each execution of a module. Where it grows by 1.00 times the outputs that have memory of their own, the program keeps every step's outputs: look for the holder among the host events between executions ($<unknown> append is list.append). A larger pool only delays the end.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, e := range in.Head.Facts.Executions {
+				g := e.Growth
+				if g == nil || g.Steps < 1 {
+					continue
+				}
+				each := measure.Bytes(int64(g.ChangeBytes) / g.Steps)
+				if each < smallest {
+					continue
+				}
+				f := event(Warning, Measured, e.Labels, "live memory grows by %s with each execution (%s over %d)", each, g.ChangeBytes, g.Steps)
+				f.Fix = "drop the reference, reduce inside of the step (a norm instead of the tree), or jax.device_get what is kept; a larger pool only delays the end"
+				f.Cost, f.SavingBytes = "none", g.ChangeBytes
+				if k := e.OutputMultiple; k != nil && *k > 0 {
+					f.Text += fmt.Sprintf(" = %.2fx its outputs that have memory of their own", *k)
+					if math.Abs(*k-math.Round(*k)) < 0.02 && *k > 0.5 {
+						f.Text += ": each step's outputs are kept"
+					}
+				}
+				for _, t := range deviceTimelines(in.Head) {
+					if s := t.LastStart; s != nil && (e.Labels["allocator"] == "" || e.Labels["allocator"] == t.Labels["allocator"]) {
+						if a := appends(s.Between); a != "" {
+							f.Text += "; between executions: " + a
+						}
+						break
+					}
+				}
+				out = append(out, f)
+			}
+			return out
+		},
+	},
+	{
+		Name: "other-live-arrays", Family: "run",
+		Doc: "When the last execution began, arrays other than its arguments held much of the memory: a data set, an evaluation copy, prefetched batches, outputs of other programs. What was allocated before the capture has no name: profile from earlier on.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, t := range deviceTimelines(in.Head) {
+				s := t.LastStart
+				if s == nil || t.LimitBytes == 0 {
+					continue
+				}
+				for _, m := range modules(in.Head) {
+					if !m.is(s.Module, "") {
+						continue
+					}
+					p := m.space(device)
+					others := s.InUse - p.size("plan.argument_bytes")
+					over := p.size("plan.need_bytes") + others - t.LimitBytes
+					if others < 1<<20 || over <= 0 && 4*others < t.LimitBytes || p.size("plan.need_bytes") > t.LimitBytes {
+						break
+					}
+					f := m.finding(Warning, Inferred, "other live arrays take %s of the %s of %s when the last execution begins", others, t.LimitBytes, allocator(t))
+					if over > 0 {
+						f.Severity = Error
+						f.Text += fmt.Sprintf("; with them the execution, which needs %s, is %s too much", p.size("plan.need_bytes"), over)
+					}
+					f.Text += largestGroups(s.Groups)
+					f.Fix = "keep them on the host and stream, free them (del, or leave the scope), or give them a smaller dtype"
+					if len(s.Groups) > 0 && strings.Contains(s.Groups[0].Name, "before the capture") {
+						f.Fix += "; begin the profile earlier to name them"
+					}
+					f.Cost, f.SavingBytes = "transfers from the host", others
+					out = append(out, f)
+					break
+				}
+			}
+			return out
+		},
+	},
+	{
+		Name: "temp-is-one-block", Family: "run",
+		Doc: "The temp block of a module is one piece of memory. Enough is free in all, but not in one piece: the allocation fails though the bytes would fit.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, t := range deviceTimelines(in.Head) {
+				s := t.LastStart
+				if s == nil || t.LimitBytes == 0 {
+					continue
+				}
+				for _, m := range modules(in.Head) {
+					p := m.space(device)
+					block, free := p.fact.BlockBytes, t.LimitBytes-s.InUse
+					if !m.is(s.Module, "") || block == 0 || block > free || t.LargestFreeBytes == nil || block <= *t.LargestFreeBytes {
+						continue
+					}
+					f := m.finding(Error, Inferred, "the temp block of %s is one piece: %s is free, but the largest free piece is %s", block, free, *t.LargestFreeBytes)
+					f.Fix, f.Cost = "allocate long-lived arrays first and keep sizes steady (pad batches), or lower the temp block under the largest free piece", "none"
+					f.SavingBytes = block - *t.LargestFreeBytes
+					out = append(out, f)
+				}
+			}
+			return out
+		},
+	},
+	{
+		Name: "capacity-below-device", Family: "run",
+		Doc: "The allocator may take much less than the device has: XLA_PYTHON_CLIENT_MEM_FRACTION is likely set. The capture holds no environment variables.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, t := range deviceTimelines(in.Head) {
+				if t.LimitBytes <= 0 || float64(t.LimitBytes) >= (usualFraction-0.02)*float64(t.DeviceMemoryBytes) {
+					continue
+				}
+				f := event(Note, Inferred, t.Labels, "the limit of %s is %s, %.0f %% of the device's %s: XLA_PYTHON_CLIENT_MEM_FRACTION is likely set", allocator(t), t.LimitBytes, share(t.LimitBytes, t.DeviceMemoryBytes), t.DeviceMemoryBytes)
+				f.Fix, f.Cost = "raise the fraction, if nothing else uses the device", "less for other processes and libraries"
+				f.SavingBytes = measure.Bytes(usualFraction*float64(t.DeviceMemoryBytes)) - t.LimitBytes
+				out = append(out, f)
+			}
+			return out
+		},
+	},
+	{
+		Name: "peak-before-capture", Family: "run",
+		Doc: "The allocator's lifetime peak is above that of the capture: the true peak was before it, in compilation and autotuning as a rule. A gate on this capture does not see it.",
+		Find: func(in Input) (out []measure.Finding) {
+			for _, t := range deviceTimelines(in.Head) {
+				if before := t.LifetimePeakBytes - t.PeakBytes; before > 0 {
+					f := event(Note, Measured, t.Labels, "the peak of %s was before the capture: %s, %s in it", allocator(t), t.LifetimePeakBytes, t.PeakBytes)
+					f.Fix = "begin the profile earlier to see it; before the first execution it is compilation and autotuning"
+					out = append(out, f)
+				}
+			}
+			return out
+		},
+	},
+}
+
+// largestGroups names the largest groups of live memory.
+func largestGroups(groups []measure.LiveGroup) string {
+	var parts []string
+	for i, g := range groups {
+		if i == 3 {
+			parts = append(parts, fmt.Sprintf("%d more groups", len(groups)-3))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s", g.Name, g.Bytes))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; live then, the largest first: " + strings.Join(parts, ", ")
+}
+
+// appends names the host events that keep something: list.append and the like.
+func appends(events []measure.HostEvent) string {
+	var parts []string
+	for _, e := range events {
+		for _, word := range []string{"append", "extend", "setitem", "setattr", "insert"} {
+			if strings.Contains(e.Name, word) && len(parts) < 3 {
+				parts = append(parts, e.Name)
+				break
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+}

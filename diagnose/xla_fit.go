@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -15,7 +16,15 @@ type limit struct {
 	// fraction tells that a larger share of the device is a way out: the limit is
 	// the allocator's.
 	fraction bool
+	// hard is 0 where the limit is; else the limit only steers the compiler, and a
+	// program above hard cannot run.
+	hard measure.Bytes
 }
+
+// XLA lets a program on a GPU use 80 % of the device's memory, less a slop of 5 %, and
+// rematerializes towards that: xla/service/gpu/gpu_compiler.cc (GetSchedulerMemoryLimit)
+// and xla_gpu_memory_limit_slop_factor.
+const rematShare = 0.80 * 0.95
 
 // limits gives what is known of the memory that the module may take.
 func limits(in Input, m *module) (out []limit) {
@@ -24,7 +33,8 @@ func limits(in Input, m *module) (out []limit) {
 		case l.Kind == measure.LogHBM && l.LimitBytes > 0:
 			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("available HBM, by %s:%d", l.File, l.Line)})
 		case l.Kind == measure.LogRemat && l.LimitBytes > 0:
-			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("the limit of XLA's rematerialization, by %s:%d", l.File, l.Line)})
+			most := measure.Bytes(float64(l.LimitBytes) / rematShare)
+			out = append(out, limit{bytes: l.LimitBytes, hard: most, says: fmt.Sprintf("the limit of XLA's rematerialization, by %s:%d; a device of about %s", l.File, l.Line, most)})
 		}
 	}
 	return append(out, runtimeLimits(in, m)...)
@@ -86,6 +96,12 @@ var fitRules = []Rule{
 						}
 						if hs := p.holders(ofClass(class)); len(hs) > 0 {
 							f.Source = hs[0].Source
+						}
+					}
+					if l.hard > 0 {
+						f.Evidence = Inferred
+						if need <= l.hard {
+							f.Severity, f.Text = Warning, strings.Replace(f.Text, "does not fit", "may not fit", 1)
 						}
 					}
 					if l.fraction {

@@ -169,7 +169,7 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "in-place-lost", Family: "xla", Compares: true,
-		Doc: "Copies are live at the heap peak that the base did not have: an update (dynamic_update_slice, scatter, a donated argument) is no longer done in place.",
+		Doc: "Copies are live at the heap peak that the base did not have, at least a quarter of the growth: an update (dynamic_update_slice, scatter, a donated argument) is no longer done in place.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			copies := func(m *module) (list []measure.PlanHolder, sum measure.Bytes) {
 				list = m.space(device).holders(func(h measure.PlanHolder) bool {
@@ -182,7 +182,7 @@ var xlaPairRules = []Rule{
 			}
 			_, before := copies(p.base)
 			now, after := copies(p.head)
-			if !p.needGrew() || !notable(after-before, p.need()) {
+			if !p.needGrew() || 4*(after-before) < p.growth() {
 				return f, false
 			}
 			f = p.head.finding(Warning, Inferred, "an update is no longer in place: copies of %s are live at the heap peak, %s in the base: %s", after, before, list(now, held))
