@@ -25,6 +25,10 @@ type Input struct {
 	Head *measure.Measurement
 	// Base is the other side of a comparison; nil where one capture is explained.
 	Base *measure.Measurement
+	// Earlier tells that Base is an earlier dump of the head's own process;
+	// Steps is how many steps lie between, 0 where nobody said.
+	Earlier bool
+	Steps   int64
 	// Log holds what a compiler or runtime printed, if a log was given.
 	Log []measure.LogFact
 }

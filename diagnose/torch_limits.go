@@ -1,0 +1,56 @@
+package diagnose
+
+import (
+	"github.com/peakgate/peakgate/measure"
+)
+
+const (
+	recordFirst = "torch.cuda.memory._record_memory_history(max_entries=1_000_000)  # before the model is built\ntorch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # after the steps"
+	moreEntries = "torch.cuda.memory._record_memory_history(max_entries=10_000_000)  # costs host memory, a few hundred bytes an entry\ntorch.cuda.memory._dump_snapshot(\"snapshot.pickle\")  # or after fewer steps"
+	allStacks   = "torch.cuda.memory._record_memory_history(context=\"all\", stacks=\"all\")\ntorch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
+	stepMarks   = "with torch.profiler.record_function(f\"train_step#{step}\"):\n    train_step(batch)"
+)
+
+// snapshotLimits lists what a snapshot may not be able to answer. The reader finds it and
+// words it with its numbers; fix stands in where it gives none.
+var snapshotLimits = []struct{ code, name, fix, doc string }{
+	{measure.LimitNoHistory, "torch-no-history", recordFirst, "The file has no history of events: no peak, no steps, no order of frees; only what is live at the dump."},
+	{measure.LimitStateOnly, "torch-state-only", recordFirst, "The history holds one event (`enabled=\"state\"`): as good as none."},
+	{measure.LimitTruncated, "torch-history-truncated", moreEntries, "The ring buffer dropped older events: the peak, the steps and the sites are those of the window that is left."},
+	{measure.LimitCapped, "torch-history-capped", "", "Older events were left out on request."},
+	{measure.LimitMidRun, "torch-history-mid-run", recordFirst, "Recording began while memory was live: the peak is that of the recorded window."},
+	{measure.LimitBeforeRecording, "torch-allocated-before-recording", recordFirst, "Most of the live bytes were allocated before recording began, so no site is known for them."},
+	{measure.LimitNoStacks, "torch-no-stacks", allStacks, "Recorded without stacks: bytes are known, the lines that allocated them are not."},
+	{measure.LimitCppStacks, "torch-cpp-stacks", allStacks, "Stacks without Python frames: sites are C++ functions, or none."},
+	{measure.LimitAutogradThread, "torch-autograd-thread", allStacks, "`stacks=\"python\"` leaves what the autograd thread allocates without a frame: gradients and temporaries of the backward pass have no site."},
+	{measure.LimitSkippedActions, "torch-skipped-actions", recordFirst, "Some kinds of events were not recorded (`skip_actions`): what depends on them is not known."},
+	{measure.LimitContradiction, "torch-contradiction", recordFirst, "Events and segments disagree: recording stopped before the dump, or the file is damaged. No peak is given."},
+	{measure.LimitNegative, "torch-negative-baseline", recordFirst, "Events and segments add up to less than nothing at the start: a damaged or cut file. No peak is given."},
+	{measure.LimitNoSegments, "torch-no-segments", recordFirst, "The file has events alone: the state at the dump is not known."},
+	{measure.LimitNoSteps, "torch-no-steps", stepMarks, "Nothing marks the steps of the program (or too few are whole): growth from step to step cannot be told."},
+}
+
+var torchLimitRules = limitRules()
+
+func limitRules() (out []Rule) {
+	for _, l := range snapshotLimits {
+		find := func(_ *measure.Measurement, s *measure.SnapshotFact) (out []measure.Finding) {
+			for _, fact := range s.Limits {
+				if fact.Code != l.code {
+					continue
+				}
+				f := measure.Finding{Severity: Note, Evidence: Measured, Text: fact.Text, Fix: fact.Fix}
+				if f.Text == "" {
+					f.Text = l.doc
+				}
+				if f.Fix == "" {
+					f.Fix = l.fix
+				}
+				out = append(out, f)
+			}
+			return out
+		}
+		out = append(out, Rule{Name: l.name, Family: "torch", Doc: l.doc, Find: eachSnapshot(find)})
+	}
+	return out
+}
