@@ -196,3 +196,81 @@ func (m *machine) uses(id StackID) *use {
 	}
 	return &m.use[id]
 }
+
+// fate is what became of a block.
+type fate uint8
+
+const (
+	kept          fate = iota // live at the end; the pass that allocated it is over
+	keptInPass                // live at the end, allocated in the last pass
+	freedSame                 // freed within the pass that allocated it
+	freedBackward             // freed by a later backward pass
+	freedLater                // freed by another pass
+)
+
+// classOf tells what the blocks of a stack with one fate are, with a code for
+// what decided. grows tells that their site holds more after each step.
+func (s *Snapshot) classOf(t *sites, id StackID, f fate, grows bool) (class, evidence string) {
+	if t.of(id).class == measure.ClassWorkspace {
+		return measure.ClassWorkspace, "workspace_frame"
+	}
+	if id < 0 || id == NoStack {
+		return measure.ClassUnknown, "none"
+	}
+	var u use
+	if int(id) < len(s.uses) {
+		u = s.uses[id]
+	}
+	// Whether a block of the last pass will outlive it is not known: what most
+	// blocks of the stack did decides.
+	brief := f == freedSame || f == keptInPass && u.same > 0 && 2*u.same >= u.same+u.backward+u.later
+	w := s.traits[id]
+	switch p := s.phase(id); {
+	case w.has(traitCollective):
+		return measure.ClassCommunication, "collective_frame"
+	case w.has(traitInitGroup):
+		return measure.ClassOptimizer, "optimizer_frame"
+	case p == optimizerPhase && brief:
+		return measure.ClassTemporary, "optimizer_frame"
+	case p == optimizerPhase:
+		return measure.ClassOptimizer, "optimizer_frame"
+	case p.pass() == backwardPass && brief:
+		return measure.ClassTemporary, "backward_freed"
+	case p.pass() == backwardPass:
+		return measure.ClassGradient, "backward_survives"
+	case u.backward > 0 && (f == freedBackward || f == keptInPass || f == freedLater):
+		return measure.ClassActivation, "forward_to_backward"
+	case brief:
+		return measure.ClassTemporary, "forward_freed"
+	case w.has(traitInit):
+		return measure.ClassParameter, "module_init"
+	case w.has(traitMove):
+		return measure.ClassParameter, "module_move"
+	case grows && w.has(traitModule):
+		return measure.ClassActivation, "grows_each_step"
+	case grows:
+		return measure.ClassContainer, "grows_each_step"
+	case f == freedLater:
+		return measure.ClassTemporary, "forward_freed"
+	case u.backward > 0:
+		return measure.ClassActivation, "forward_to_backward"
+	case t.built(id):
+		return measure.ClassParameter, "module_init"
+	case u.blocks == 0:
+		return measure.ClassUnknown, "none"
+	}
+	return measure.ClassUnknown, "survives_steps"
+}
+
+// built tells whether a constructor of the program's own is in the stack.
+func (t *sites) built(id StackID) bool {
+	if id < firstStack {
+		return false
+	}
+	for _, f := range t.s.Stacks[id-firstStack] {
+		if t.owners[f] == project && t.s.Frames[f].Name == "__init__" {
+			return true
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -14,10 +15,11 @@ type Failure struct {
 	// Known tells that the history proves what follows.
 	Known                   bool
 	Live, Pending, Reserved int64 // requested, requested, taken from the device
-	Holders                 []Holding
 	// Layout is "exact", "rebuilt" or, where free ranges are not known, "".
 	Layout string
-	Free   freeRanges
+
+	free   freeRanges
+	shares []share // nil where the live set was not kept
 }
 
 // freeRanges sums up free ranges; usable are those in the stream, pool and size
@@ -139,28 +141,20 @@ func (d *Device) failures(t *trace, before holdings) {
 			f.Pending = max(0, d.State.RequestedPendingFree-t.pending+o.pending)
 		}
 		if o.tracked {
-			live := before.clone()
+			live := maps.Clone(before)
 			t.live.all(func(b liveBlock) {
 				if b.event < o.event {
-					live.add(b.stack, b.size, 1)
+					live.add(b.stack, b.fate, b.size, 1)
 				}
 			})
 			for _, b := range o.freed {
-				live.add(b.stack, b.size, 1)
+				live.add(b.stack, b.fate, b.size, 1)
 			}
-			f.Holders = live.sorted()
+			f.shares = live.shares()
 			d.freeAt(t, o, &f)
 		}
 		d.Failures = append(d.Failures, f)
 	}
-}
-
-func (h holdings) clone() holdings {
-	out := holdings{}
-	for k, v := range h {
-		out[k] = v
-	}
-	return out
 }
 
 // freeAt finds the free ranges at a failed allocation.
@@ -173,11 +167,11 @@ func (d *Device) freeAt(t *trace, o *moment, f *Failure) {
 			used := false
 			for _, b := range g.Blocks {
 				if b.State == Inactive {
-					used = f.Free.add(b.Size, at, want) || used
+					used = f.free.add(b.Size, at, want) || used
 				}
 			}
 			if used {
-				f.Free.segments++
+				f.free.segments++
 			}
 		}
 		return
@@ -190,7 +184,7 @@ func (d *Device) freeAt(t *trace, o *moment, f *Failure) {
 		return
 	}
 	if free, ok := holes(ranges, d.blocksAt(t, o), want); ok {
-		f.Layout, f.Free = "rebuilt", free
+		f.Layout, f.free = "rebuilt", free
 	}
 }
 

@@ -50,7 +50,10 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 					// context="state" keeps stacks on the blocks alone.
 					e.stack = b.Stack
 				}
-				end.add(e.stack, b.Requested, 1)
+				if e.event >= t.passStart {
+					e.fate = keptInPass
+				}
+				end.add(e.stack, e.fate, b.Requested, 1)
 				continue
 			}
 			stack := b.Stack
@@ -64,11 +67,11 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 			default:
 				stack = StackUnknown
 			}
-			end.add(stack, b.Requested, 1)
-			before.add(stack, b.Requested, 1)
+			end.add(stack, kept, b.Requested, 1)
+			before.add(stack, kept, b.Requested, 1)
 		}
 	}
-	d.End = end.sorted()
+	d.End, d.endShares = end.sorted(), end.shares()
 
 	h.Baseline = d.State.Requested() - t.requested.now
 	h.Peak = h.Baseline + t.requested.max
@@ -108,14 +111,14 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	peak := before
 	t.live.all(func(b liveBlock) {
 		if b.event <= t.peakEvent {
-			peak.add(b.stack, b.size, 1)
+			peak.add(b.stack, b.fate, b.size, 1)
 		}
 	})
 	for _, b := range t.freed {
-		peak.add(b.stack, b.size, 1)
+		peak.add(b.stack, b.fate, b.size, 1)
 	}
-	peak.add(BeforeRecording, t.unmatchedAfter, t.unmatchedAfterCount)
-	d.Peak = peak.sorted()
+	peak.add(BeforeRecording, kept, t.unmatchedAfter, t.unmatchedAfterCount)
+	d.Peak, d.peakShares = peak.sorted(), peak.shares()
 }
 
 // unanswerable says why a history cannot tell a peak at all.
@@ -149,27 +152,57 @@ func (h *History) kind(s *Snapshot, recorded int64) string {
 	return "complete"
 }
 
-// holdings adds up a live set by stack.
-type holdings map[StackID]Holding
+// share is what the blocks of one stack with one fate hold in a live set.
+type share struct {
+	Holding
+	fate fate
+}
+
+type shareKey struct {
+	stack StackID
+	fate  fate
+}
+
+// holdings adds up a live set.
+type holdings map[shareKey]share
 
 // add puts blocks into a live set.
-func (h *holdings) add(stack StackID, bytes, count int64) {
+func (h *holdings) add(stack StackID, f fate, bytes, count int64) {
 	if count == 0 {
 		return
 	}
 	if *h == nil {
 		*h = holdings{}
 	}
-	v := (*h)[stack]
-	v.Stack = stack
+	k := shareKey{stack, f}
+	v := (*h)[k]
+	v.Stack, v.fate = stack, f
 	v.Bytes += bytes
 	v.Count += count
-	(*h)[stack] = v
+	(*h)[k] = v
 }
 
-func (h holdings) sorted() []Holding {
-	out := []Holding{}
+// shares gives the live set by stack and fate, largest first.
+func (h holdings) shares() []share {
+	out := make([]share, 0, len(h))
 	for _, v := range h {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack), cmp.Compare(a.fate, b.fate))
+	})
+	return out
+}
+
+// sorted gives the live set by stack, largest first.
+func (h holdings) sorted() []Holding {
+	byStack := make(map[StackID]Holding, len(h))
+	for _, v := range h {
+		w := byStack[v.Stack]
+		byStack[v.Stack] = Holding{Stack: v.Stack, Bytes: w.Bytes + v.Bytes, Count: w.Count + v.Count}
+	}
+	out := make([]Holding, 0, len(byStack))
+	for _, v := range byStack {
 		out = append(out, v)
 	}
 	slices.SortFunc(out, func(a, b Holding) int {

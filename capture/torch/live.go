@@ -15,6 +15,7 @@ type liveBlock struct {
 	event int64 // number of the event that allocated it, from 1
 	stack StackID
 	found bool // a block of the final state is this one
+	fate  fate
 }
 
 func (s *liveSet) home(addr uint64) int { return int(mix(addr, s.seed)) & (len(s.table) - 1) }

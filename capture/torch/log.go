@@ -13,7 +13,8 @@ type eventLog struct {
 // logChunk holds some events and where they begin.
 type logChunk struct {
 	event, time int64 // number of the first event, time before it
-	requested   int64 // running totals before it
+	requested   int64 // running total before it
+	allocs      int64 // allocations before it
 	data        []byte
 }
 
@@ -55,14 +56,14 @@ func (l *eventLog) add(m *machine, t *trace, e *entry, stack StackID, miss bool)
 
 // open begins a chunk; the event was already counted in t.
 func (l *eventLog) open(m *machine, t *trace, e *entry) {
-	before := t.requested.now
+	c := logChunk{event: t.events, time: l.time, requested: t.requested.now, allocs: t.counts[Alloc]}
 	switch e.action {
 	case Alloc:
-		before -= e.size
+		c.requested -= e.size
+		c.allocs--
 	case FreeCompleted:
-		before += e.size
+		c.requested += e.size
 	}
-	c := logChunk{event: t.events, time: l.time, requested: before}
 	if n := len(l.chunks); n > 1 && m.logChunks >= chunkLimit {
 		c.data = l.chunks[0].data[:0]
 		copy(l.chunks, l.chunks[1:])

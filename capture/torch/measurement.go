@@ -39,14 +39,19 @@ func (s *Snapshot) Measurement() *measure.Measurement {
 	for i := range s.Devices {
 		d := &s.Devices[i]
 		labels := measure.Labels{"device": strconv.Itoa(d.Ordinal)}
+		w := newTeller(s, d, t, key)
 		out.Rows = append(out.Rows, s.rows(d, labels)...)
+		grew, growers := w.growthRows(labels)
+		out.Rows = append(out.Rows, grew...)
 		if d.Peak != nil {
-			out.Contributors = append(out.Contributors, contributors("live.peak_bytes", labels, d.History.Peak, d.Peak, t, key)...)
+			out.Contributors = append(out.Contributors, w.contributors("live.peak_bytes", labels, d.History.Peak, d.peakShares)...)
 		}
 		if s.hasSegments {
-			out.Contributors = append(out.Contributors, contributors("live.end_bytes", labels, d.State.Requested(), d.End, t, key)...)
+			out.Contributors = append(out.Contributors, w.contributors("live.end_bytes", labels, d.State.Requested(), d.endShares)...)
 		}
+		out.Contributors = append(out.Contributors, growers...)
 		out.Facts.Traces = append(out.Facts.Traces, d.fact(labels))
+		out.Facts.Snapshots = append(out.Facts.Snapshots, w.fact(labels, i == 0))
 	}
 	return out
 }
@@ -105,29 +110,29 @@ func (s *Snapshot) rows(d *Device, labels measure.Labels) []measure.Row {
 	}
 }
 
-func contributors(metric string, labels measure.Labels, total int64, live []Holding, t *sites, key map[site]string) []measure.Contributor {
-	bySite := map[site]Holding{}
-	for _, h := range live {
-		at := t.of(h.Stack)
-		v := bySite[at]
-		v.Bytes += h.Bytes
-		v.Count += h.Count
-		bySite[at] = v
-	}
+// contributors gives the sites of a live set. The class of a site is that of
+// most of its bytes.
+func (w *teller) contributors(metric string, labels measure.Labels, total int64, live []share) []measure.Contributor {
+	class := w.siteClass(live)
 	var out []measure.Contributor
-	for at, v := range bySite {
-		c := measure.Contributor{Metric: metric, Labels: labels, Key: key[at], Display: at.display(),
-			Bytes: measure.Bytes(v.Bytes), Count: v.Count, Class: at.class}
-		if at.label == "" {
-			c.Group = at.user.file + " " + at.user.function
-			if at.source && at.user.line > 0 {
-				c.Source = &measure.Source{File: at.user.file, Line: int(at.user.line)}
-			}
+	for i, v := range w.bySite(live) {
+		c := w.contributor(metric, labels, w.list[i], v.Bytes, v.Count)
+		if class[i] != measure.ClassUnknown {
+			c.Class = class[i]
 		}
 		out = append(out, c)
 	}
 	measure.SortContributors(out)
 	return measure.KeepLargest(metric, labels, measure.Bytes(total), out)
+}
+
+func (w *teller) contributor(metric string, labels measure.Labels, at site, bytes, count int64) measure.Contributor {
+	c := measure.Contributor{Metric: metric, Labels: labels, Key: w.keyOf(at), Display: at.display(),
+		Bytes: measure.Bytes(bytes), Count: count, Source: at.place()}
+	if at.label == "" {
+		c.Group = at.user.file + " " + at.user.function
+	}
+	return c
 }
 
 func (d *Device) fact(labels measure.Labels) measure.TraceFact {

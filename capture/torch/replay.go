@@ -136,10 +136,10 @@ func (t *trace) fold(m *machine, e *entry) error {
 			if b.size != size {
 				t.contradictions++
 			}
+			b.fate = t.freeUse(m, &b)
 			if b.event <= t.peakEvent {
 				t.freed = append(t.freed, b)
 			}
-			t.freeUse(m, &b)
 		} else {
 			if _, twice := t.freedBefore[e.addr]; twice {
 				t.contradictions++
@@ -201,14 +201,17 @@ func (t *trace) fold(m *machine, e *entry) error {
 }
 
 // freeUse counts by which pass a block was freed.
-func (t *trace) freeUse(m *machine, b *liveBlock) {
+func (t *trace) freeUse(m *machine, b *liveBlock) fate {
 	switch u := m.uses(b.stack); {
 	case b.event >= t.passStart:
 		u.same += b.size
+		return freedSame
 	case t.pass == backwardPass:
 		u.backward += b.size
+		return freedBackward
 	default:
 		u.later += b.size
+		return freedLater
 	}
 }
 

@@ -64,7 +64,8 @@ type Device struct {
 	// Failures are the newest failed allocations, oldest first.
 	Failures []Failure
 
-	trace *trace // what is left of the events; never nil
+	peakShares, endShares []share
+	trace                 *trace // what is left of the events; never nil
 }
 
 // State is what the segments of a device add up to at the dump, in bytes.
