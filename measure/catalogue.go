@@ -164,8 +164,8 @@ var catalogue = []Metric{
 	{Name: "pool.drops", Unit: Count, Kind: Exact, Doc: "buffers that the pool gave back for want of room."},
 	{Name: "pool.live_peak_bytes", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live pooled bytes."},
 
-	{Name: "growth.bytes_per_step", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
-	{Name: "growth.blocks_per_step", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step."},
+	{Name: "growth.bytes_per_step", From: "PyTorch", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
+	{Name: "growth.blocks_per_step", From: "PyTorch", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step."},
 	{Name: "growth.regions_per_step", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of memory regions per step."},
 	{Name: "growth.bytes_per_hour", Unit: BytesPerHour, Kind: Sampled, Doc: "growth per hour where there are no steps."},
 	{Name: "growth.regions_per_hour", Unit: CountPerHour, Kind: Sampled, Doc: "growth of the number of memory regions per hour."},
