@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,8 +23,32 @@ func eachSnapshot(find func(m *measure.Measurement, s *measure.SnapshotFact) []m
 				out = append(out, f)
 			}
 		}
-		return out
+		return foldRanks(out)
 	}
+}
+
+// foldRanks makes one finding of those that several ranks have alike.
+func foldRanks(fs []measure.Finding) (out []measure.Finding) {
+	ranks := map[int][]string{} // by place in out
+	for _, f := range fs {
+		i := slices.IndexFunc(out, func(g measure.Finding) bool {
+			return f.Labels["rank"] != "" && g.Text == f.Text && g.Fix == f.Fix && g.Severity == f.Severity && g.Labels.Key("rank") == f.Labels.Key("rank")
+		})
+		if i < 0 {
+			i = len(out)
+			out = append(out, f)
+		}
+		ranks[i] = append(ranks[i], f.Labels["rank"])
+	}
+	for i, names := range ranks {
+		if len(names) > 1 {
+			out[i].Text += fmt.Sprintf(" (on each of the ranks %s)", strings.Join(names, ", "))
+			labels := maps.Clone(out[i].Labels)
+			delete(labels, "rank")
+			out[i].Labels = labels
+		}
+	}
+	return out
 }
 
 // rowValue is the value of a row; ok is false where there is none.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -57,14 +58,16 @@ func growth(s *measure.SnapshotFact) (perStep measure.Bytes, sites []measure.Sit
 }
 
 // growing gives the sites that keep blocks in at least half of the steps that
-// grew, and in three at least.
+// grew, and in three at least; scalars are left out beside what matters.
 func growing(s *measure.SnapshotFact) []measure.SiteFact {
-	return sitesOf(s, func(e measure.SiteFact) measure.Bytes {
+	sites := sitesOf(s, func(e measure.SiteFact) measure.Bytes {
 		if e.GrewBlocks <= 0 || e.GrewSteps < 3 || 2*e.GrewSteps < s.Steps.GrewSteps || e.Class == measure.ClassWorkspace {
 			return 0
 		}
 		return e.GrewBytes
 	})
+	least := grew(sites) / 10_000
+	return slices.DeleteFunc(sites, func(e measure.SiteFact) bool { return e.GrewBytes < least })
 }
 
 // graphSites is how many sites that grow together are taken for a graph: a

@@ -188,7 +188,7 @@ func pressure(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact
 		left = *o.DeviceFreeBytes
 	}
 	all := o.ReservedBytes + left
-	f := measure.Finding{SavingBytes: max(0, o.RequestBytes-freeBytes(o)-left)}
+	f := measure.Finding{SavingBytes: max(0, o.RequestBytes-max(left, o.LargestUsableBytes))}
 	f.Text = figures(o) + fmt.Sprintf("; only %s of what is reserved is free%s, live tensors are %s of the %s that this process can have: memory pressure, allocator tuning will not help",
 		freeBytes(o), about(o), percent(o.LiveBytes, all), all)
 	if len(o.Holders) > 0 {
@@ -279,15 +279,20 @@ func foreign(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding 
 
 func visible(o *measure.OOMFact) measure.Bytes { return o.ReservedBytes + *o.DeviceFreeBytes }
 
-func retries(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
+func retries(m *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
 	c := s.Churn
 	if c == nil || c.Retries == 0 || len(s.OOMs) > 0 {
 		return nil
 	}
-	return []measure.Finding{{
+	f := measure.Finding{
 		Severity: Warning, Evidence: Inferred,
-		Text: fmt.Sprintf("the device was full %s: the allocator gave back %s of cached segments and then got the new one; no allocation failed (a retry leaves no event of its own: seen by segment_free right before segment_alloc)",
+		Text: fmt.Sprintf("the device was full %s: the allocator gave back %s of cached memory and then got what it needed; no allocation failed (a retry leaves no event of its own: seen by segments that go right before one comes)",
 			plural(c.Retries, "time", "times"), c.RetriedBytes),
-		Fix: "leave room: a smaller batch, or expandable_segments where sizes vary; compare torch.cuda.memory_stats()[\"num_alloc_retries\"]",
-	}}
+		Fix:  "leave room: a smaller batch, fewer different sizes; compare torch.cuda.memory_stats()[\"num_alloc_retries\"]",
+		Cost: "none; each retry waits for the device",
+	}
+	if !expandable(s) && !splitLimit(s) && !privatePools(s) {
+		f.Fix = "leave room: a smaller batch, or " + allocatorVariable(m) + "=expandable_segments:True where sizes vary; compare torch.cuda.memory_stats()[\"num_alloc_retries\"]"
+	}
+	return []measure.Finding{f}
 }

@@ -164,7 +164,9 @@ func perStep(in Input, labels measure.Labels, bytes measure.Bytes, blocks int64)
 		tb, th := traceOf(in.Base, labels), traceOf(in.Head, labels)
 		switch {
 		case b != nil && h != nil && b.Steps != nil && h.Steps != nil && b.Steps.Mark == h.Steps.Mark && h.Steps.Marks > b.Steps.Marks:
-			steps, of = h.Steps.Marks-b.Steps.Marks, "step ("+h.Steps.Mark+")"
+			if steps = h.Steps.Marks - b.Steps.Marks; h.Steps.Mark == "snapshot" {
+				of = "dump"
+			}
 		case tb != nil && th != nil && th.Steps > tb.Steps:
 			steps = th.Steps - tb.Steps
 		case tb != nil && th != nil && th.Actions["snapshot"] > tb.Actions["snapshot"]:

@@ -28,43 +28,47 @@ var torchPeakRules = []Rule{
 	},
 }
 
-func siteBytes(class string) func(measure.SiteFact) measure.Bytes {
+// activation is what a site holds at the peak for one backward pass. With steps
+// it is what a step's backward pass frees of it: a site may also make
+// temporaries, and keep blocks of earlier steps.
+func activation(s *measure.SnapshotFact) func(measure.SiteFact) measure.Bytes {
+	stepped := s.Steps != nil && s.Steps.Counted > 0
 	return func(e measure.SiteFact) measure.Bytes {
-		if e.Class != class {
+		switch {
+		case e.Phase == measure.PhaseBackward || e.Phase == measure.PhaseOptimizer:
 			return 0
+		case stepped:
+			return min(e.PeakBytes, e.BackwardFreedBytes)
+		case e.Class == measure.ClassActivation && e.Evidence == "forward_to_backward":
+			return e.PeakBytes
 		}
-		return e.PeakBytes
+		return 0
 	}
 }
 
 func activationPressure(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
-	live, by := liveSet(s)
-	held := by[measure.ClassActivation]
-	if !s.AtPeak || held < 16<<20 || 2*held < live || recomputes(s) {
+	size := activation(s)
+	sites := sitesOf(s, size)
+	live, _ := liveSet(s)
+	var held measure.Bytes
+	for _, e := range sites {
+		held += size(e)
+	}
+	// "Most" is two fifths: a temporary of the backward pass shares the peak.
+	if !s.AtPeak || held < 16<<20 || 5*held < 2*live || recomputes(s) {
 		return nil
 	}
-	size := siteBytes(measure.ClassActivation)
-	sites := sitesOf(s, size)
-	var freed measure.Bytes
-	for _, e := range sites {
-		if e.BackwardFreedBytes > 0 || e.Evidence == "forward_to_backward" {
-			freed += e.PeakBytes
-		}
-	}
-	if 2*freed < held {
-		return nil // kept for something else than a backward pass
-	}
 	f := measure.Finding{Severity: Note, Evidence: Inferred, Source: firstSource(sites)}
-	f.Text = fmt.Sprintf("activations are %s of the peak (%s of %s); the backward pass frees %s of them", percent(held, live), held, live, freed)
+	f.Text = fmt.Sprintf("activations that the backward pass frees are %s of the peak (%s of %s)", percent(held, live), held, live)
 	if end, ok := stepEnd(s); ok {
-		f.Text += fmt.Sprintf("; between steps %s are live", end)
+		f.Text += fmt.Sprintf("; at the end of steps %s are live", end)
 	}
 	f.Text += "; most is allocated at " + topSites(sites, size)
 	f.Fix = "checkpoint the repeated modules: torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)"
 	f.Cost = "one more forward pass of what is checkpointed: about a third more computation of a training step"
-	if n := repeats(sites, held); n >= 2 {
-		f.SavingBytes = freed - freed/measure.Bytes(n)
-		f.Fix += fmt.Sprintf("; with each of %d repeated modules checkpointed the peak falls by up to %s (%s minus one module's share; the modules' inputs stay)", n, f.SavingBytes, freed)
+	if n := repeats(sites, size, held); n >= 2 {
+		f.SavingBytes = held - held/measure.Bytes(n)
+		f.Fix += fmt.Sprintf("; with each of %d repeated modules checkpointed the peak falls by up to %s (%s minus one module's share; the modules' inputs stay)", n, f.SavingBytes, held)
 	} else {
 		f.Fix += "; no module repeats visibly, so the saving depends on where the checkpoints lie"
 	}
@@ -78,11 +82,15 @@ func recomputes(s *measure.SnapshotFact) bool {
 
 // repeats is how many alike modules there seem to be: the fewest blocks of any
 // site that holds a twentieth of the activations.
-func repeats(sites []measure.SiteFact, held measure.Bytes) int64 {
+func repeats(sites []measure.SiteFact, size func(measure.SiteFact) measure.Bytes, held measure.Bytes) int64 {
 	var n int64
 	for _, e := range sites {
-		if e.PeakBytes >= held/20 && (n == 0 || e.PeakBlocks < n) {
-			n = e.PeakBlocks
+		if e.PeakBytes > 0 && size(e) >= held/20 {
+			// Of a site that keeps earlier steps as well, this step's share.
+			blocks := int64(float64(e.PeakBlocks) * float64(size(e)) / float64(e.PeakBytes))
+			if n == 0 || blocks < n {
+				n = blocks
+			}
 		}
 	}
 	return n

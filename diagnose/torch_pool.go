@@ -153,8 +153,9 @@ func thrash(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
 		return nil
 	}
 	f := measure.Finding{Severity: Warning, Evidence: Measured, Source: c.EmptyCacheAt}
-	low := c.WarmAllocations >= 100 && float64(c.WarmAllocations-c.WarmMisses) < warmHits*float64(c.WarmAllocations)
-	calls := c.EmptyCacheFrees > 0 && c.EmptyCacheFrees >= 4 && c.StepSegmentFrees > 0
+	// A pool that only grows misses as well; it gives nothing back.
+	low := c.WarmAllocations >= 100 && 2*c.SegmentFrees >= c.WarmMisses && c.Retries == 0 && float64(c.WarmAllocations-c.WarmMisses) < warmHits*float64(c.WarmAllocations)
+	calls := c.EmptyCacheFrees >= 4 && c.StepSegmentFrees > 0
 	frees := c.StepSegmentFrees >= 4 && c.Retries == 0
 	if !low && !calls && !frees {
 		return nil
