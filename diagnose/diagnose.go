@@ -22,6 +22,7 @@ const (
 
 // Input is what the rules look at.
 type Input struct {
+	// Head holds the facts of a log as well, if one was given: Facts.Logs.
 	Head *measure.Measurement
 	// Base is the other side of a comparison; nil where one capture is explained.
 	Base *measure.Measurement
@@ -29,8 +30,9 @@ type Input struct {
 	// Steps is how many steps lie between, 0 where nobody said.
 	Earlier bool
 	Steps   int64
-	// Log holds what a compiler or runtime printed, if a log was given.
-	Log []measure.LogFact
+
+	modules []module     // of Head
+	pairs   []modulePair // of Base and Head
 }
 
 // Rule is one line of the rule book.
@@ -54,14 +56,21 @@ func Rules() []Rule {
 }
 
 // Run applies every rule that has what it needs. The findings are sorted by
-// severity, then by saving, and are the same for the same input.
+// severity, what changed before what stands, then by saving, and are the same for the same input.
 func Run(in Input) []measure.Finding {
 	out := []measure.Finding{}
 	if in.Head == nil {
 		return out
 	}
+	in.modules, in.pairs = modules(in.Head), nil
+	if in.Base != nil {
+		in.pairs = pairModules(modules(in.Base), in.modules)
+	}
+	first := map[string]int{} // a change comes before what stands
 	for _, r := range Rules() {
-		if r.Compares && in.Base == nil {
+		if !r.Compares {
+			first[r.Name] = 1
+		} else if in.Base == nil {
 			continue
 		}
 		for _, f := range r.Find(in) {
@@ -70,7 +79,7 @@ func Run(in Input) []measure.Finding {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b measure.Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.SavingBytes, a.SavingBytes))
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(first[a.Rule], first[b.Rule]), cmp.Compare(b.SavingBytes, a.SavingBytes))
 	})
 	return out
 }

@@ -134,7 +134,7 @@ var runRules = []Rule{
 				}
 				f := event(Warning, Measured, e.Labels, "live memory grows by %s with each execution (%s over %d)", each, g.ChangeBytes, g.Steps)
 				f.Fix = "drop the reference, reduce inside of the step (a norm instead of the tree), or jax.device_get what is kept; a larger pool only delays the end"
-				f.Cost, f.SavingBytes = "none", g.ChangeBytes
+				f.Cost, f.SavingBytes = "nothing", g.ChangeBytes
 				if k := e.OutputMultiple; k != nil && *k > 0 {
 					f.Text += fmt.Sprintf(" = %.2fx its outputs that have memory of their own", *k)
 					if math.Abs(*k-math.Round(*k)) < 0.02 && *k > 0.5 {
@@ -163,7 +163,7 @@ var runRules = []Rule{
 				if s == nil || t.LimitBytes == 0 {
 					continue
 				}
-				for _, m := range modules(in.Head) {
+				for _, m := range in.modules {
 					if !m.is(s.Module, "") {
 						continue
 					}
@@ -200,14 +200,14 @@ var runRules = []Rule{
 				if s == nil || t.LimitBytes == 0 {
 					continue
 				}
-				for _, m := range modules(in.Head) {
+				for _, m := range in.modules {
 					p := m.space(device)
 					block, free := p.fact.BlockBytes, t.LimitBytes-s.InUse
 					if !m.is(s.Module, "") || block == 0 || block > free || t.LargestFreeBytes == nil || block <= *t.LargestFreeBytes {
 						continue
 					}
 					f := m.finding(Error, Inferred, "the temp block of %s is one piece: %s is free, but the largest free piece is %s", block, free, *t.LargestFreeBytes)
-					f.Fix, f.Cost = "allocate long-lived arrays first and keep sizes steady (pad batches), or lower the temp block under the largest free piece", "none"
+					f.Fix, f.Cost = "allocate long-lived arrays first and keep sizes steady (pad batches), or lower the temp block under the largest free piece", "nothing"
 					f.SavingBytes = block - *t.LargestFreeBytes
 					out = append(out, f)
 				}

@@ -20,7 +20,8 @@ type module struct {
 	in     *measure.Measurement
 	labels measure.Labels // module, program, file, …: all but memory_space
 	fact   measure.ModuleFact
-	plans  []plan // in the order of the rows
+	plans  []plan           // in the order of the rows
+	rows   map[string]int64 // of the measurement, by name and labels
 }
 
 // plan is one memory space of a module.
@@ -36,7 +37,7 @@ func modules(m *measure.Measurement) []module {
 	if m == nil {
 		return nil
 	}
-	facts, plans := map[string]measure.ModuleFact{}, map[string]measure.PlanFact{}
+	facts, plans, rows := map[string]measure.ModuleFact{}, map[string]measure.PlanFact{}, map[string]int64{}
 	for _, f := range m.Facts.Modules {
 		facts[f.Labels.Key()] = f
 	}
@@ -46,7 +47,13 @@ func modules(m *measure.Measurement) []module {
 	var out []module
 	at := map[string]int{}
 	for _, r := range m.Rows {
-		if r.Name != "plan.need_bytes" || r.Value == nil {
+		if r.Value == nil {
+			continue
+		}
+		if n, exact := r.Value.Int64(); exact {
+			rows[r.Name+"\x00"+r.Labels.Key()] = n
+		}
+		if r.Name != "plan.need_bytes" {
 			continue
 		}
 		key := r.Labels.Key("memory_space")
@@ -60,7 +67,7 @@ func modules(m *measure.Measurement) []module {
 					labels[k] = v
 				}
 			}
-			out = append(out, module{in: m, labels: labels, fact: facts[r.Labels.Key("memory_space", "file")]})
+			out = append(out, module{in: m, labels: labels, rows: rows, fact: facts[r.Labels.Key("memory_space", "file")]})
 		}
 		fact, ok := plans[r.Labels.Key()]
 		if !ok {
@@ -100,16 +107,11 @@ func (p plan) size(metric string) measure.Bytes {
 
 // row finds a row by its labels; those of a metric whose files agree lack the file.
 func (m *module) row(metric string, labels measure.Labels) (int64, bool) {
-	key, bare := labels.Key(), labels.Key("file")
-	for _, r := range m.in.Rows {
-		if r.Name != metric || r.Value == nil {
-			continue
-		}
-		if k := r.Labels.Key(); k == key || k == bare {
-			return r.Value.Int64()
-		}
+	n, ok := m.rows[metric+"\x00"+labels.Key()]
+	if !ok {
+		n, ok = m.rows[metric+"\x00"+labels.Key("file")]
 	}
-	return 0, false
+	return n, ok
 }
 
 // all sums a metric over the memory spaces of a module.
@@ -186,11 +188,10 @@ func notable(n, whole measure.Bytes) bool { return n >= max(smallest, whole/100)
 // modulePair is a module on both sides.
 type modulePair struct{ base, head *module }
 
-// pairModules pairs the modules of two measurements: by name, entry shapes and
+// pairModules pairs the modules of base and head: by name, entry shapes and
 // fingerprint, then by less and less of these, the name last of all, so that a
 // renamed program is still the same one. A module alone on either side pairs too.
-func pairModules(base, head *measure.Measurement) (pairs []modulePair) {
-	bs, hs := modules(base), modules(head)
+func pairModules(bs, hs []module) (pairs []modulePair) {
 	shapes := func(m *module) string {
 		return strings.Join(m.fact.Parameters, ";") + "->" + strings.Join(m.fact.Outputs, ";")
 	}

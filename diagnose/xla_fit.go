@@ -28,7 +28,7 @@ const rematShare = 0.80 * 0.95
 
 // limits gives what is known of the memory that the module may take.
 func limits(in Input, m *module) (out []limit) {
-	for _, l := range in.Log {
+	for _, l := range in.Head.Facts.Logs {
 		switch {
 		case l.Kind == measure.LogHBM && l.LimitBytes > 0:
 			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("available HBM, by %s:%d", l.File, l.Line)})
@@ -73,7 +73,7 @@ var fitRules = []Rule{
 		Name: "does-not-fit", Family: "xla",
 		Doc: "One execution alone needs more than there is, by the allocator's limit, the compiler's, or the compiler's message. The finding names the largest part of the plan and its fix, and says whether the saving is enough. More memory for the process (XLA_PYTHON_CLIENT_MEM_FRACTION) helps only where the device has it.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				p := m.space(device)
 				need := p.size("plan.need_bytes")
 				for _, l := range limits(in, &m) {

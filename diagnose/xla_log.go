@@ -14,7 +14,7 @@ var logRules = []Rule{
 		Find: func(in Input) []measure.Finding {
 			return fromLog(in, measure.LogGPU, func(l measure.LogFact) measure.Finding {
 				f := measure.Finding{Text: fmt.Sprintf("the allocator could not give %s in one piece (%s:%d)", l.WantedBytes, l.File, l.Line)}
-				for _, m := range modules(in.Head) {
+				for _, m := range in.modules {
 					if p := m.space(device); p.fact.BlockBytes > 0 && near(p.fact.BlockBytes, l.WantedBytes) {
 						f.Labels = m.labels
 						f.Text += fmt.Sprintf(": it is the temp block of this module, %s without a gap", p.fact.BlockBytes.Exact())
@@ -34,7 +34,7 @@ var logRules = []Rule{
 			return fromLog(in, measure.LogHBM, func(l measure.LogFact) measure.Finding {
 				f := measure.Finding{Text: fmt.Sprintf("the TPU compiler ran out of HBM: %s wanted, %s available (%s:%d); the count includes arguments", l.WantedBytes, l.LimitBytes, l.File, l.Line)}
 				f.Fix = "lower the plan of the module that was dumped last (see its other findings)"
-				for _, m := range modules(in.Head) {
+				for _, m := range in.modules {
 					// The text has two decimals of GiB: 0.005 GiB are 5.4 MB.
 					if p := m.space(device); near(p.size("plan.need_bytes"), l.WantedBytes) {
 						f.Labels = m.labels
@@ -54,7 +54,7 @@ var logRules = []Rule{
 				f := measure.Finding{Text: fmt.Sprintf("the TPU compiler ran out of VMEM (on-chip memory), not of HBM: %s wanted, %s available (%s:%d)", l.WantedBytes, l.LimitBytes, l.File, l.Line)}
 				f.Fix = "take smaller blocks in the Pallas kernel, or raise --xla_tpu_scoped_vmem_limit_kib"
 				f.Cost, f.SavingBytes = "more grid steps; a higher limit leaves less VMEM to XLA's own prefetches", max(0, l.WantedBytes-l.LimitBytes)
-				for _, m := range modules(in.Head) {
+				for _, m := range in.modules {
 					if n := m.space("space1").fact.ScopedBytes; n > 0 {
 						f.Text += fmt.Sprintf("; the largest scratch memory of a kernel in the plan is %s", n)
 					}
@@ -81,7 +81,7 @@ var logRules = []Rule{
 
 // fromLog makes a finding of each message of a kind.
 func fromLog(in Input, kind string, find func(measure.LogFact) measure.Finding) (out []measure.Finding) {
-	for _, l := range in.Log {
+	for _, l := range in.Head.Facts.Logs {
 		if l.Kind == kind {
 			f := find(l)
 			f.Severity, f.Evidence = Error, Measured

@@ -29,7 +29,7 @@ func (p modulePair) need() measure.Bytes { return p.base.space(device).size("pla
 // eachPair makes a rule's Find of a function of one pair of modules.
 func eachPair(find func(p modulePair) (measure.Finding, bool)) func(Input) []measure.Finding {
 	return func(in Input) (out []measure.Finding) {
-		for _, p := range pairModules(in.Base, in.Head) {
+		for _, p := range in.pairs {
 			if f, ok := find(p); ok {
 				out = append(out, f)
 			}
@@ -182,12 +182,12 @@ var xlaPairRules = []Rule{
 			}
 			_, before := copies(p.base)
 			now, after := copies(p.head)
-			if !p.needGrew() || 4*(after-before) < p.growth() {
+			if !p.needGrew() || 4*(after-before) < p.growth() || len(now) == 0 {
 				return f, false
 			}
 			f = p.head.finding(Warning, Inferred, "an update is no longer in place: copies of %s are live at the heap peak, %s in the base: %s", after, before, list(now, held))
 			f.Fix = "let nothing read the old value after the update, keep layout and dtype, and donate the argument"
-			f.Cost, f.SavingBytes, f.Source = "none", after-before, now[0].Source
+			f.Cost, f.SavingBytes, f.Source = "nothing", after-before, now[0].Source
 			return f, true
 		}),
 	},

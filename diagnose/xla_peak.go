@@ -19,7 +19,7 @@ const heavy = 30
 // peakClass makes the rule for one class of live buffers.
 func peakClass(name, class, metric, doc, words string, least float64, fill func(*measure.Finding, plan, []measure.PlanHolder)) Rule {
 	return Rule{Name: name, Family: "xla", Standing: true, Doc: doc, Find: func(in Input) (out []measure.Finding) {
-		for _, m := range modules(in.Head) {
+		for _, m := range in.modules {
 			for _, p := range m.plans {
 				n, peak := p.size(metric), p.size("plan.heap_peak_bytes")
 				if p.space != device || n < 1<<20 || share(n, peak) < least {
@@ -71,7 +71,7 @@ var peakRules = []Rule{
 		Name: "state", Family: "xla", Standing: true,
 		Doc: "Most of the need is the arguments: weights, optimizer state, inputs. Adam in f32 keeps 12 bytes for each parameter.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				p := m.space(device)
 				n, need := p.size("plan.argument_bytes"), p.size("plan.need_bytes")
 				if n < 1<<30 || share(n, need) < 50 {
@@ -88,7 +88,7 @@ var peakRules = []Rule{
 		Name: "padding-heavy", Family: "xla",
 		Doc: "Tiling blows buffers up: TPU lays the last two dimensions out in tiles of 8×128, so a dimension of 1 to 4 takes 32 to 128 times its bytes. Arguments and outputs count too, which XProf's padding overhead leaves out; both numbers are given.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				for _, p := range m.plans {
 					if p.space != device && p.space != host {
 						continue
@@ -116,7 +116,7 @@ var peakRules = []Rule{
 		Name: "checkpoint-without-effect", Family: "xla",
 		Doc: "The program wraps functions in jax.checkpoint, but nothing in the compiled module computes them again: the compiler merged the second computation with the first (the CPU backend does), or the policy keeps everything.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				kept := m.all("plan.forward_kept_bytes")
 				if m.fact.Scopes == 0 || m.fact.Checkpointed > 0 || kept < 1<<20 || share(kept, m.all("plan.heap_peak_bytes")) < 10 {
 					continue
@@ -132,7 +132,7 @@ var peakRules = []Rule{
 		Name: "fragmentation", Family: "xla", Standing: true,
 		Doc: "The temp block is notably larger than the live buffers in it ever are: gaps between live ranges. Not a leak; a smaller largest buffer helps.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				p := m.space(device)
 				n, temp := p.size("plan.fragmentation_bytes"), p.size("plan.temp_bytes")
 				if n < 16<<20 || share(n, temp) < 10 {
@@ -149,7 +149,7 @@ var peakRules = []Rule{
 		Name: "xla-remat", Family: "xla",
 		Doc: "XLA's own rematerialization ran: the plan met the memory limit. Expect the fix from the program, not from XLA.",
 		Find: func(in Input) (out []measure.Finding) {
-			for _, m := range modules(in.Head) {
+			for _, m := range in.modules {
 				if n, ok := m.row("plan.remat_instructions", m.labels); ok && n > 0 {
 					f := m.finding(Note, Measured, "XLA already rematerialized %s to come under its memory limit: the rest must come from the program", plural(n, "instruction", "instructions"))
 					f.Fix = rematFix

@@ -54,16 +54,17 @@ func Markdown(w io.Writer, r *compare.Result) error {
 			fmt.Fprintf(out, "\n%s %s: %s\n", icons[n.Verdict], code(r.Targets[i].Name), prose(noticeLine(n)))
 		}
 	}
-	told := map[*compare.TargetResult]tables{}
+	told, caused := map[*compare.TargetResult]tables{}, map[*compare.TargetResult]map[string]bool{}
 	for i, p := range open {
 		if told[p.target] == nil {
-			told[p.target] = tables{}
+			told[p.target], caused[p.target] = tables{}, map[string]bool{}
 		}
 		if i == markdownChecks {
 			fmt.Fprintf(out, "\n%s more are in the table above.\n", plural(len(open)-i, "check", "checks"))
 			break
 		}
 		markdownCheck(out, p, told[p.target])
+		markdownFindings(out, causes(p.check, p.target.Findings, caused[p.target]))
 	}
 	if a := advice(r); a != "" {
 		fmt.Fprintf(out, "\n%s\n", a)

@@ -45,9 +45,7 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 			}
 		}
 	}
-	for _, f := range m.Findings {
-		fmt.Fprintf(out, "\n%s (%s): %s\n", plain(f.Rule), f.Evidence, plain(f.Text))
-	}
+	textFindings(out, "", "", m.Findings)
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
 	}
@@ -168,6 +166,7 @@ func Diff(w io.Writer, d *compare.Diff) error {
 		table(out, "  ", rows, "lrrl")
 	}
 	fmt.Fprintf(out, "  %s\n", plural(still, "row did not move", "rows did not move"))
+	textFindings(out, "", "", d.Findings)
 	diffContributors(out, d)
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))

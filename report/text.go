@@ -60,10 +60,11 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 	if len(common) > 0 {
 		fmt.Fprintf(out, "  rows  {%s}\n", plain(common.Key()))
 	}
-	told := tables{}
+	told, caused := tables{}, map[string]bool{}
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Verdict != compare.Pass {
 			textCheck(out, c, common, told)
+			textFindings(out, "    ", "cause", causes(c, t.Findings, caused))
 		}
 	}
 	var rows [][]string

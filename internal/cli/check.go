@@ -15,6 +15,7 @@ import (
 	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/report"
 )
@@ -203,7 +204,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 			measured[t.Name] = w.Head
 		}
 		from.fill(&w, opt)
-		results = append(results, compare.Judge(w))
+		results = append(results, judged(w))
 	}
 	for _, d := range file.Devices {
 		if len(o.targets) > 0 && slices.ContainsFunc(d.Targets, func(n budget.Name) bool { return !slices.Contains(o.targets, n.Text) }) {
@@ -215,6 +216,20 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	r := compare.Whole(results, changes)
 	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), from.head(), append(r.Warnings, warnings...)
 	return r, measured, nil
+}
+
+// judged holds a workload against its budgets and adds what may explain the verdict.
+func judged(w compare.Workload) compare.TargetResult {
+	t := compare.Judge(w)
+	if len(t.Inputs) == 0 {
+		return t // nothing was measured, or nothing that is this budget's
+	}
+	in := diagnose.Input{Head: w.Head}
+	if len(t.BaseInputs) > 0 {
+		in.Base = w.Runs[len(w.Runs)-1]
+	}
+	t.Findings = diagnose.Changed(in)
+	return t
 }
 
 // readBudget reads the budget file with all that it includes, and refuses keys

@@ -70,7 +70,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{checkCommand, measureCommand, diffCommand, budgetCommand, actionCommand, versionCommand}
+	return []command{checkCommand, measureCommand, diffCommand, explainCommand, budgetCommand, actionCommand, versionCommand}
 }
 
 // usageError is a wrong use of the command line: exit code 2.

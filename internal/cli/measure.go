@@ -9,6 +9,7 @@ import (
 
 	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/report"
 )
@@ -65,6 +66,7 @@ and without a verdict.`,
 				}
 			}
 			d := compare.Compare(sides[0], sides[1])
+			d.Findings = diagnose.Changed(diagnose.Input{Base: sides[0], Head: sides[1]})
 			if err := spare(*output, slices.Concat(d.BaseInputs, d.HeadInputs)); err != nil {
 				return ExitUsage, err
 			}

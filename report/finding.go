@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/diagnose"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// mostFindings is how many findings a report shows for one check.
+const mostFindings = 5
+
+// causes gives the findings that may explain a check which does not hold; told
+// remembers those that an earlier check has shown.
+func causes(c *compare.Check, all []measure.Finding, told map[string]bool) (out []measure.Finding) {
+	if c.Verdict != compare.Fail && c.Verdict != compare.Warn && c.Verdict != compare.Waived {
+		return nil
+	}
+	for _, f := range diagnose.Fits(c.Labels, all) {
+		key := f.Rule + f.Text
+		if f.Severity == diagnose.Note || told[key] || len(out) == mostFindings {
+			continue
+		}
+		told[key] = true
+		out = append(out, f)
+	}
+	return out
+}
+
+// remedy is the fix of a finding with what it saves and costs; empty without one.
+func remedy(f measure.Finding) string {
+	if f.Fix == "" {
+		return ""
+	}
+	var more []string
+	if f.SavingBytes > 0 {
+		more = append(more, "saves up to "+f.SavingBytes.String())
+	}
+	if f.Cost != "" {
+		more = append(more, "costs "+f.Cost)
+	}
+	if len(more) == 0 {
+		return f.Fix
+	}
+	return f.Fix + " (" + strings.Join(more, "; ") + ")"
+}
+
+// textFindings lists findings for a terminal: what, then the fix.
+func textFindings(out io.Writer, indent, word string, fs []measure.Finding) {
+	for _, f := range fs {
+		if word == "" {
+			fmt.Fprintf(out, "\n%s%s: %s  (%s)\n", indent, f.Severity, plain(f.Rule), f.Evidence)
+			fmt.Fprintf(out, "%s  %s\n", indent, plain(f.Text))
+		} else {
+			fmt.Fprintf(out, "%s%s: %s\n", indent, word, plain(f.Text))
+		}
+		for i, line := range strings.Split(remedy(f), "\n") { // code has several lines
+			switch {
+			case line == "":
+			case i == 0:
+				fmt.Fprintf(out, "%s  fix: %s\n", indent, plain(line))
+			default:
+				fmt.Fprintf(out, "%s       %s\n", indent, plain(line))
+			}
+		}
+	}
+}
+
+// markdownFindings lists findings under a check.
+func markdownFindings(out io.Writer, fs []measure.Finding) {
+	for i, f := range fs {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "- **Cause** (%s): %s.", f.Evidence, prose(f.Text))
+		var lines []string // code has several
+		for line := range strings.SplitSeq(remedy(f), "\n") {
+			lines = append(lines, prose(line))
+		}
+		if lines[0] != "" {
+			fmt.Fprintf(out, " **Fix:** %s.", strings.Join(lines, "<br>"))
+		}
+		fmt.Fprintln(out)
+	}
+}
