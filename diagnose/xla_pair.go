@@ -205,7 +205,7 @@ var xlaPairRules = []Rule{
 				if one.Opcode != "fusion" || one.Class == "forward_kept" || one.Class == "output" || grew < one.Bytes/2 || 4*one.Bytes < p.growth() || one.Bytes <= best.Bytes {
 					continue
 				}
-				if _, bytes := sameKey(b.fact.Holders, one.Key); bytes == 0 {
+				if _, bytes := sameOperation(b.fact.Holders, one.Operation); bytes == 0 {
 					best = one
 				}
 			}
@@ -328,9 +328,10 @@ func classBytes(p plan, class string) measure.Bytes {
 	return 0
 }
 
-func sameKey(hs []measure.PlanHolder, key string) (list []measure.PlanHolder, sum measure.Bytes) {
+// sameOperation gives the holders of an operation, whatever the function's name.
+func sameOperation(hs []measure.PlanHolder, operation string) (list []measure.PlanHolder, sum measure.Bytes) {
 	for _, h := range hs {
-		if h.Key == key {
+		if h.Operation == operation {
 			list = append(list, h)
 			sum += h.Bytes
 		}
@@ -346,7 +347,7 @@ func widened(base []measure.PlanHolder, h measure.PlanHolder) (from string, grew
 	if width == 0 || n == 0 {
 		return "", 0
 	}
-	same, _ := sameKey(base, h.Key)
+	same, _ := sameOperation(base, h.Operation)
 	for _, b := range same {
 		was, of := parseShape(b.Shape)
 		switch w := bits(was); {

@@ -30,7 +30,9 @@ type PlanClass struct {
 
 // PlanHolder is a group of equal buffers.
 type PlanHolder struct {
-	Key   string `json:"key"` // of the contributor that it is part of
+	Key string `json:"key"` // of the contributor that it is part of
+	// Operation is the key without the function: class and name of the operation.
+	Operation string `json:"operation"`
 	Class string `json:"class"`
 	// Opcode is that of the instruction that defines it; of an argument, "parameter".
 	Opcode string `json:"opcode,omitempty"`

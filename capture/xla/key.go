@@ -117,15 +117,20 @@ type holder struct {
 // key does not change when lines shift or ids are renumbered: class, operation,
 // function. The shape is no part of it, so that a wider type shows as growth.
 func (h *holder) key() string {
-	name := h.name
-	if !h.exact {
-		name = generalize(name)
-	}
-	key := string(h.class) + "/" + clip(name, maxKey)
+	key := h.operation()
 	if h.frame.Function != "" {
 		key += "/" + clip(h.frame.Function, maxKey)
 	}
 	return key
+}
+
+// operation is the key without the function.
+func (h *holder) operation() string {
+	name := h.name
+	if !h.exact {
+		name = generalize(name)
+	}
+	return string(h.class) + "/" + clip(name, maxKey)
 }
 
 // display is for people: "f32[8,1024] ×5 jvp(while)/body/softmax — train.py:22 block".

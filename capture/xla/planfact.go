@@ -100,7 +100,7 @@ func holderFacts(list []holder) ([]measure.PlanClass, []measure.PlanHolder) {
 		i, ok := groups[k]
 		if !ok {
 			i = len(order)
-			groups[k], order, first = i, append(order, measure.PlanHolder{Key: k.key, Class: string(h.class), Opcode: h.opcode, Shape: k.shape, Copy: h.copy}), append(first, h)
+			groups[k], order, first = i, append(order, measure.PlanHolder{Key: k.key, Operation: h.operation(), Class: string(h.class), Opcode: h.opcode, Shape: k.shape, Copy: h.copy}), append(first, h)
 		} else if h.before(&first[i]) {
 			first[i] = h
 		}
@@ -209,7 +209,7 @@ func (m *Module) donation(space MemorySpace) *measure.DonationFact {
 }
 
 func leafFact(h holder) measure.PlanHolder {
-	f := measure.PlanHolder{Key: h.key(), Class: string(h.class), Opcode: h.opcode, Bytes: measure.Bytes(h.bytes), UnpaddedBytes: measure.Bytes(min(h.unpadded, h.bytes)), Count: 1}
+	f := measure.PlanHolder{Key: h.key(), Operation: h.operation(), Class: string(h.class), Opcode: h.opcode, Bytes: measure.Bytes(h.bytes), UnpaddedBytes: measure.Bytes(min(h.unpadded, h.bytes)), Count: 1}
 	if h.shape != nil {
 		f.Shape = h.shape.String()
 	}
