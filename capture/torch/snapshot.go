@@ -208,7 +208,7 @@ func (a Action) String() string {
 type Setting struct{ Name, Value string }
 
 // Read reads a snapshot: a pickle of protocol 0 to 5 or JSON, of a snapshot or
-// of a bare list of segments. size is that of the whole file, -1 if unknown;
+// of a bare list of segments, or the page of trace_plot that holds the pickle. size is that of the whole file, -1 if unknown;
 // name is for messages. One pass; on an error the snapshot is nil.
 func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) {
 	in := newInput(r, size, name)
@@ -219,9 +219,21 @@ func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) 
 		}
 		return nil, fmt.Errorf("%s: empty file: the dump was interrupted", name)
 	}
+	s := &Snapshot{Name: name, opt: opt}
+	var page *embedded
+	if text := trimJSON(in.buf[:in.end]); len(text) > 0 && text[0] == '<' {
+		if err := findEmbedded(in); err != nil {
+			return nil, in.fail(in.offset(), err)
+		}
+		page = &embedded{in: in}
+		in = newInput(page, -1, name)
+		in.refill()
+		if in.end == 0 {
+			return nil, in.fail(0, errors.New("the page holds an empty snapshot"))
+		}
+	}
 	m := newMachine(in)
 	m.maxEvents = opt.MaxEvents
-	s := &Snapshot{Name: name, opt: opt}
 	head := in.buf[:in.end]
 	text := trimJSON(head)
 	var err error
@@ -242,12 +254,18 @@ func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) 
 	if err != nil {
 		return nil, err
 	}
+	if page != nil {
+		s.Form += " in an HTML page"
+	}
 	end := in.offset()
 	if err := m.top(s); err != nil {
 		return nil, in.fail(end, err)
 	}
 	if err := m.trailing(s, end); err != nil {
 		return nil, in.fail(end, err)
+	}
+	if page != nil && page.another() {
+		s.Warnings = append(s.Warnings, "the page holds more than one snapshot: only the first one was read")
 	}
 	if err := m.finish(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -263,7 +281,7 @@ func (m *machine) trailing(s *Snapshot, end int64) error {
 	if m.in.err != nil {
 		return m.in.err
 	}
-	if s.Form == "JSON" {
+	if strings.HasPrefix(s.Form, "JSON") {
 		if len(bytes.TrimSpace(first)) > 0 {
 			return errors.New("data after the end of the JSON value: one snapshot a file")
 		}

@@ -9,7 +9,7 @@ const Format = "torch.snapshot"
 // for this reader. Every pickle is: one that holds something else gets this
 // reader's refusal, which says why it is not a snapshot.
 func Sniff(head []byte) (format string, ok bool) {
-	if isPickle(head) || isJSON(trimJSON(head)) {
+	if isPickle(head) || isJSON(trimJSON(head)) || isHTML(head) {
 		return Format, true
 	}
 	return "", false
