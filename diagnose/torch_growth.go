@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -101,16 +102,25 @@ func retainedGraph(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Fi
 	if !ok || !graph(sites) {
 		return nil
 	}
-	return []measure.Finding{{
-		Severity: Warning, Evidence: Inferred, SavingBytes: grew(sites), Source: firstSource(sites),
-		Text: growthText(s, perStep, sites) + "; so many sites of one forward pass at once are an autograd graph that is kept. Stacks say where memory was allocated, not what keeps it",
-		Fix: "look, in the code that calls these lines, for a loss or output that is kept after its step (append, +=, a dict of metrics): keep loss.detach() or loss.item() instead; " +
-			"evaluate under torch.no_grad(); remove retain_graph=True",
-	}}
+	f := measure.Finding{Severity: Warning, Evidence: Inferred, SavingBytes: grew(sites), Source: firstSource(sites)}
+	f.Text = growthText(s, perStep, sites) + "; so many sites of one forward pass at once are an autograd graph that is kept"
+	where := "in the code that calls these lines"
+	if u := s.Steps.GrewUnder; len(u) > 0 && s.Steps.GrewUnderAt != nil {
+		f.Text += "; all of it is allocated under " + strings.Join(u, " > ")
+		f.Source = s.Steps.GrewUnderAt
+		where = "at " + place(f.Source)
+	}
+	f.Text += ". Stacks say where memory was allocated, not what keeps it"
+	f.Fix = "look " + where + " for a loss or output that is kept after its step (append, +=, a dict of metrics): keep loss.detach() or loss.item() instead; " +
+		"evaluate under torch.no_grad(); remove retain_graph=True"
+	return []measure.Finding{f}
 }
 
 func growingContainer(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
 	perStep, sites, ok := growth(s)
+	if !ok && (s.Steps == nil || s.Steps.Counted < 3) {
+		return risingSites(s)
+	}
 	if !ok || graph(sites) || len(sites) == 0 {
 		return nil
 	}
@@ -122,6 +132,48 @@ func growingContainer(_ *measure.Measurement, s *measure.SnapshotFact) []measure
 		Severity: Warning, Evidence: Inferred, SavingBytes: grew(sites), Source: firstSource(sites),
 		Text: text + ": a container or cache that grows (a bounded cache that still fills looks the same)",
 		Fix:  "find what keeps the tensors that these lines make: append x.detach().cpu() instead of x, or bound the container (collections.deque(maxlen=N))",
+	}}
+}
+
+// innerParts is how many parts of a history RoseParts can count.
+const innerParts = 8
+
+// risingSites stands in where nothing marks the steps: sites that rise in each
+// inner tenth of the history, by a block a part at least, outside of setup.
+func risingSites(s *measure.SnapshotFact) []measure.Finding {
+	live, _ := liveSet(s)
+	size := func(e measure.SiteFact) measure.Bytes { return e.EndBytes }
+	sites := sitesOf(s, func(e measure.SiteFact) measure.Bytes {
+		switch e.Class {
+		case measure.ClassParameter, measure.ClassOptimizer, measure.ClassWorkspace:
+			return 0
+		}
+		if e.RoseParts < innerParts || e.EndBlocks < innerParts || e.Phase == measure.PhaseSetup {
+			return 0
+		}
+		return e.EndBytes
+	})
+	var held measure.Bytes
+	for _, e := range sites {
+		held += e.EndBytes
+	}
+	if len(sites) == 0 || held < 1<<20 || !notable(held, live) {
+		return nil
+	}
+	e := sites[0]
+	text := fmt.Sprintf("live memory rises through the whole history, in each tenth of it; fewer than three whole steps are marked, so the growth a step is not known; allocated at %s; the first keeps %d blocks", topSites(sites, size), e.EndBlocks)
+	if e.EndBytes%measure.Bytes(e.EndBlocks) == 0 {
+		text += fmt.Sprintf(" of %s", e.EndBytes/measure.Bytes(e.EndBlocks))
+	}
+	fix := "find what keeps the tensors that these lines make: append x.detach().cpu() instead of x, or bound the container"
+	if len(sites) >= graphSites {
+		text += "; so many sites at once may be an autograd graph that is kept"
+		fix = "keep loss.detach() or loss.item() instead of the loss; evaluate under torch.no_grad()"
+	}
+	return []measure.Finding{{
+		Severity: Warning, Evidence: Inferred, SavingBytes: held, Source: firstSource(sites),
+		Text: text + " (a cache that still fills, as of a model that generates, looks the same)",
+		Fix:  fix + "; mark the steps with torch.profiler.record_function(f\"train_step#{step}\") to be sure",
 	}}
 }
 

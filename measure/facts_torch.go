@@ -123,6 +123,9 @@ type SiteFact struct {
 	BackwardFreedBytes Bytes `json:"backward_freed_bytes,omitempty"`
 	// FirstStepBytes is what the first step added and left: optimizer state.
 	FirstStepBytes Bytes `json:"first_step_bytes,omitempty"`
+	// RoseParts is in how many of the eight inner tenths of the history (by
+	// allocations) both bytes and blocks rose: growth where nothing marks steps.
+	RoseParts int64 `json:"rose_parts,omitempty"`
 }
 
 // StepsFact is the table of a program's steps on one device.
@@ -142,6 +145,12 @@ type StepsFact struct {
 	GrewSteps int64 `json:"grew_steps"`
 	// Alike tells that all counted steps have one number of events.
 	Alike bool `json:"alike"`
+	// GrewUnder are the user's lines, outermost first, that all stacks of what
+	// the counted steps left have in common; the last may be a function alone,
+	// whose lines differ. GrewUnderAt is the innermost common line. What keeps the
+	// blocks is often near it.
+	GrewUnder   []string `json:"grew_under,omitempty"`
+	GrewUnderAt *Source  `json:"grew_under_at,omitempty"`
 	// Steps holds the first step and the newest others, at most 64.
 	Steps []StepFact `json:"steps"`
 }

@@ -232,7 +232,7 @@ func (w *teller) siteFacts() []measure.SiteFact {
 		f.Class, f.Evidence, f.Phase = v.class, v.evidence, v.via
 		f.GrewBytes, f.GrewBlocks, f.GrewSteps = measure.Bytes(g.bytes), g.blocks, g.steps
 		f.StepBytes, f.StepFreedBytes, f.BackwardFreedBytes = measure.Bytes(g.allocated/n), measure.Bytes(g.freed/n), measure.Bytes(g.backward/n)
-		f.FirstStepBytes = measure.Bytes(g.first)
+		f.FirstStepBytes, f.RoseParts = measure.Bytes(g.first), g.parts
 		out = append(out, f)
 	}
 	most := func(f measure.SiteFact) measure.Bytes {
@@ -257,6 +257,7 @@ func (w *teller) steps() *measure.StepsFact {
 		}
 		f.Alike = f.Alike && st.events == t.counted[0].events
 	}
+	f.GrewUnder, f.GrewUnderAt = w.under()
 	for i, st := range t.steps {
 		if i > 0 && i < len(t.steps)-stepsShown+1 {
 			continue

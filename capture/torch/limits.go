@@ -58,6 +58,8 @@ func (s *Snapshot) limits(d *Device, steps *measure.StepsFact) (out []measure.Li
 			add(measure.LimitNegative, fixRecord, 0, "%s would have been live when the history begins: the file is damaged or cut", measure.Bytes(h.Baseline))
 		case h.NoPeak != "" && (h.Counts[Alloc] == 0 || frees == 0):
 			add(measure.LimitSkippedActions, fixActions, 0, "%s", h.NoPeak)
+		case h.NoPeak == "" && h.Counts[FreeCompleted] > 0 && h.Counts[FreeRequested] == 0:
+			add(measure.LimitSkippedActions, fixActions, 0, "the history has no free_requested: how long blocks wait for another stream is not known")
 		case h.NoPeak != "":
 			add(measure.LimitContradiction, fixActions, 0, "%s", h.NoPeak)
 		}
@@ -85,7 +87,7 @@ func (s *Snapshot) stackLimits(d *Device) (out []measure.LimitFact) {
 			none += h.Bytes
 		case h.Stack == EmptyStack:
 			thread += h.Bytes
-		case !s.python(h.Stack):
+		case !s.python(h.Stack) && s.phase(h.Stack) != backwardPhase: // autograd's thread names its nodes
 			native += h.Bytes
 		}
 	}

@@ -21,6 +21,9 @@ type growth struct {
 	first                 int64 // net of the first step
 	stepBytes, stepBlocks int64 // of the step in progress
 	touched               bool
+	// Of the part of the history in progress, and in how many parts both rose.
+	partBytes, partBlocks, parts int64
+	inPart                       bool
 }
 
 // stepTable is what the log says by steps and sites.
@@ -56,6 +59,7 @@ func (s *Snapshot) bySteps(d *Device, siteOf func(StackID) int) *stepTable {
 	w.seen = first.allocs
 	t.log.replay(w.event)
 	w.endStep()
+	w.endPart()
 	for w.next > 0 && w.next < len(w.marks) { // marks after the last event
 		w.begin()
 	}
@@ -80,6 +84,8 @@ type walk struct {
 	pass         pass
 	allocs, seen int64
 	touched      []int // sites of the step in progress
+	part         int64 // tenth of the history in progress
+	inPart       []int // sites of it
 }
 
 func (w *walk) passed(e *logged) bool {
@@ -146,6 +152,21 @@ func (w *walk) endStep() {
 	w.touched = w.touched[:0]
 }
 
+// historyParts is into how many parts of equally many allocations a history is
+// divided; the first and the last do not count, as with steps.
+const historyParts = 10
+
+func (w *walk) endPart() {
+	for _, i := range w.inPart {
+		g := &w.sites[i]
+		if g.partBytes > 0 && g.partBlocks > 0 && w.part > 0 && w.part < historyParts-1 {
+			g.parts++
+		}
+		g.partBytes, g.partBlocks, g.inPart = 0, 0, false
+	}
+	w.inPart = w.inPart[:0]
+}
+
 func (w *walk) event(e *logged) {
 	w.divide(e)
 	cur := w.step()
@@ -158,6 +179,10 @@ func (w *walk) event(e *logged) {
 			w.pass = p
 		}
 		w.seen++
+		if part := historyParts * (w.seen - 1) / w.allocs; part != w.part {
+			w.endPart()
+			w.part = part
+		}
 		if len(w.steps) > 1 || w.marks == nil && 2*w.seen > w.allocs {
 			w.warmAllocs++
 			if e.miss {
@@ -184,17 +209,23 @@ func (w *walk) event(e *logged) {
 // block takes an alloc (sign 1) or a free (-1).
 func (w *walk) block(cur *step, e *logged, sign int64) {
 	w.live += sign * e.size
+	i := w.siteOf(e.stack)
+	for i >= len(w.sites) {
+		w.sites = append(w.sites, growth{})
+	}
+	g := &w.sites[i]
+	g.partBytes += sign * e.size
+	g.partBlocks += sign
+	if !g.inPart {
+		g.inPart = true
+		w.inPart = append(w.inPart, i)
+	}
 	if cur == nil {
 		return
 	}
 	cur.net += sign * e.size
 	cur.netBlocks += sign
 	cur.peak = max(cur.peak, cur.net)
-	i := w.siteOf(e.stack)
-	for i >= len(w.sites) {
-		w.sites = append(w.sites, growth{})
-	}
-	g := &w.sites[i]
 	if !g.touched {
 		g.touched = true
 		w.touched = append(w.touched, i)
