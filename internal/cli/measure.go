@@ -46,14 +46,23 @@ measurement: its metrics, and who holds the bytes. A measurement written with
 var diffCommand = command{
 	name: "diff", args: "BASE HEAD", summary: "which metrics and which contributors moved between two captures",
 	about: `Lays two captures, directories or measurements side by side, without a budget
-and without a verdict.`,
+and without a verdict.
+
+With --leak BASE and HEAD are an earlier and a later dump of one process, made at
+the same place of a step: the sites that hold more bytes in more blocks at the later
+one are where it leaks. --steps says how many steps lie between.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
 		format := f.String("format", "text", "`text` or json")
 		output := f.String("o", "", "write to this `file` instead of standard output")
+		leak := f.Bool("leak", false, "the two are dumps of one process, BASE the earlier")
+		steps := f.Int64("steps", 0, "how many steps lie between the two dumps, `N`; 0 takes the marks in them")
 		quiet := f.Bool("quiet", false, "no progress")
 		return func(args []string) (int, error) {
 			if len(args) != 2 {
 				return ExitUsage, usagef("diff: want two captures, BASE and HEAD, got %d", len(args))
+			}
+			if *steps < 0 || *steps > 0 && !*leak {
+				return ExitUsage, usagef("--steps %d: want a number of steps above 0, with --leak", *steps)
 			}
 			if err := checkFormat(*format); err != nil {
 				return ExitUsage, err
@@ -66,7 +75,7 @@ and without a verdict.`,
 				}
 			}
 			d := compare.Compare(sides[0], sides[1])
-			d.Findings = diagnose.Changed(diagnose.Input{Base: sides[0], Head: sides[1]})
+			d.Findings = diagnose.Changed(diagnose.Input{Base: sides[0], Head: sides[1], Earlier: *leak, Steps: *steps})
 			if err := spare(*output, slices.Concat(d.BaseInputs, d.HeadInputs)); err != nil {
 				return ExitUsage, err
 			}
