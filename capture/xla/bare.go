@@ -94,3 +94,13 @@ func (m *Module) bareName(b *LogicalBuffer) (name string, exact bool) {
 	}
 	return "buffer " + strconv.FormatInt(b.ID, 10), true
 }
+
+// HasPlan reports whether an HloProto holds a buffer assignment, of which it reads
+// no more than where it is.
+func HasPlan(r io.Reader, size int64, name string) (bool, error) {
+	d, has := newDecoder(r, size, name), false
+	for d.enter("hlo_proto"); d.next(); {
+		has = has || d.num == 3
+	}
+	return has, d.err
+}

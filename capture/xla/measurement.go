@@ -32,6 +32,9 @@ func (c *Capture) Measurement() *measure.Measurement {
 	for _, m := range c.Modules {
 		m.measure(out)
 	}
+	if c.trace != nil {
+		c.trace.measure(c, out)
+	}
 	return out
 }
 

@@ -24,6 +24,10 @@ type Capture struct {
 	// a file that holds either holds no modules.
 	Totals []SpaceTotal
 	Stats  *MemoryStats
+
+	trace      *hostTrace // nil where the file has no allocator events
+	hostPlanes int
+	memory     map[string]int64 // device ordinal → the device's memory, in bytes
 }
 
 // Module is one compiled XLA module (HloProto).

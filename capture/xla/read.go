@@ -38,6 +38,9 @@ func read(r io.Reader, size int64, name string) (*Capture, error) {
 	switch format {
 	case FormatXSpace:
 		p.space(c)
+		if c.trace != nil && d.err == nil {
+			c.trace.finish()
+		}
 	case FormatHloProto:
 		if m := p.hloProto(); m != nil {
 			c.Modules = []*Module{m}

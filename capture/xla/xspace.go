@@ -77,6 +77,10 @@ func (p *parser) plane(c *Capture) {
 		switch p.num {
 		case 2:
 			pl.name = p.text()
+			if pl.name == hostPlane {
+				p.host(c)
+				continue
+			}
 			if pl.name != metadataPlane && !strings.HasPrefix(pl.name, devicePlanes) {
 				p.leave()
 			}
@@ -279,6 +283,14 @@ func (c *Capture) device(pl *plane) {
 		switch pl.names[s.id] {
 		case "device_type_string": // TPU
 			kind = pl.value(s)
+		case "memory_size":
+			// "/device:GPU:0"
+			if i := strings.LastIndexByte(pl.name, ':'); s.number > 0 && len(c.memory) < maxAllocators {
+				if c.memory == nil {
+					c.memory = map[string]int64{}
+				}
+				c.memory[pl.name[i+1:]] = s.number
+			}
 		case "device_vendor": // GPU
 			vendor = pl.value(s)
 		case "compute_cap_major":
