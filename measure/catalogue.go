@@ -148,7 +148,8 @@ var catalogue = []Metric{
 	{Name: "plan.other_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: all else, arguments, outputs and constants included."},
 
 	{Name: "live.peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live requested bytes (PyTorch: requested_bytes.all.peak) or of allocator bytes in use."},
-	{Name: "live.end_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture."},
+	{Name: "live.end_bytes", From: "JAX, PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture; of a JAX device memory profile, the live arrays (observed)."},
+	{Name: "executable.code_bytes", From: "JAX", Unit: ByteUnit, Kind: Observed, Information: true, Doc: "code of the compiled programs that the process holds on its devices."},
 	{Name: "live.baseline_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "live when the recorded history begins."},
 	{Name: "live.rounded_peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "the peak with every request rounded up as the allocator rounds it: a lower bound of what it holds."},
 	{Name: "used.peak_bytes", Unit: ByteUnit, Kind: Observed, Doc: "heap plus reserved stack at its largest: what is compared with the capacity."},
