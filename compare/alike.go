@@ -66,6 +66,31 @@ func (p programPairs) same(base, head measure.Labels) bool {
 	return true
 }
 
+func deviceName(l measure.Labels) string {
+	if l["rank"] != "" {
+		return "rank " + l["rank"] + ", device " + l["device"]
+	}
+	return "device " + l["device"]
+}
+
+// sites counts the allocation sites at the peak that both sides have, and those
+// of either.
+func sites(base, head *measure.Measurement, b, h measure.Labels) (common, all int) {
+	keys := map[string]bool{}
+	for _, c := range base.ContributorsOf("live.peak_bytes", b) {
+		keys[c.Key] = true
+	}
+	all = len(keys)
+	for _, c := range head.ContributorsOf("live.peak_bytes", h) {
+		if keys[c.Key] {
+			common++
+		} else {
+			all++
+		}
+	}
+	return common, all
+}
+
 // compareFacts says how alike the two workloads are.
 func compareFacts(base, head *measure.Measurement) Likeness {
 	l := Likeness{Verdict: "unknown", Notes: []string{}}
@@ -118,10 +143,22 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 			note(false, "device %s has a history only in the head", h.Labels["device"])
 			continue
 		}
+		name := deviceName(h.Labels)
 		if b.Events != h.Events {
-			note(false, "device %s: %d allocator events, %d in the base", h.Labels["device"], h.Events, b.Events)
+			note(false, "%s: %d allocator events, %d in the base", name, h.Events, b.Events)
 		} else if b.Sequence != "" {
-			note(b.Sequence == h.Sequence, "device %s: %d allocator events on both sides, in another order or of other sizes", h.Labels["device"], h.Events)
+			note(b.Sequence == h.Sequence, "%s: %d allocator events on both sides, in another order or of other sizes", name, h.Events)
+		}
+		if b.Sequence == h.Sequence && h.Events > 0 {
+			l.Same = append(l.Same, fmt.Sprintf("%s: identical workload, %d allocator events of the same actions and sizes", name, h.Events))
+		}
+		if b.Steps != h.Steps {
+			note(false, "%s: %d steps, %d in the base", name, h.Steps, b.Steps)
+		} else if h.Steps > 0 {
+			l.Same = append(l.Same, fmt.Sprintf("%s: %d steps", name, h.Steps))
+		}
+		if common, all := sites(base, head, b.Labels, h.Labels); all > 0 {
+			l.Same = append(l.Same, fmt.Sprintf("%s: %d of %d sites", name, common, all))
 		}
 	}
 	switch {

@@ -121,6 +121,8 @@ type Likeness struct {
 	// one side only).
 	Verdict string   `json:"verdict"`
 	Notes   []string `json:"notes"`
+	// Same says what the two have in common: events, steps, sites.
+	Same []string `json:"same,omitempty"`
 }
 
 // Check is one judged row.
