@@ -162,8 +162,12 @@ func wanted(path string) (bool, error) {
 	if err != nil || unplanned(path) {
 		return false, nil
 	}
-	if isGzip(head) {
-		if head = gunzipHead(content); head == nil {
+	if form := packed(head); form != "" {
+		plain, err := unpack(form, content)
+		if err != nil {
+			return false, nil
+		}
+		if head, _, err = window(plain); err != nil {
 			return false, nil
 		}
 	}

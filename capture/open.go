@@ -3,7 +3,6 @@ package capture
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -88,13 +87,13 @@ func read(r io.Reader, size int64, path string, opt Options) (*measure.Measureme
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if isGzip(head) {
-		zipped, err := gzip.NewReader(content)
+	if form := packed(head); form != "" {
+		plain, err := unpack(form, content)
 		if err != nil {
-			return nil, fmt.Errorf("%s: offset 0x0: damaged gzip header: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		size = -1
-		inner := &counter{r: gzipErrors{zipped}, total: -1}
+		inner := &counter{r: plain, total: -1}
 		if head, content, err = window(inner); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -188,8 +187,6 @@ func isMeasurement(head []byte) bool {
 	return bytes.Contains(text[:min(len(text), 4096)], []byte(`"peakgate.measurement/`))
 }
 
-func isGzip(head []byte) bool { return len(head) > 2 && head[0] == 0x1f && head[1] == 0x8b }
-
 // describe says what a file that no reader wants looks like.
 func describe(head []byte) string {
 	switch {
@@ -199,8 +196,8 @@ func describe(head []byte) string {
 		return "a zip archive (torch.save writes these); want the file that torch.cuda.memory._dump_snapshot wrote"
 	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
 		return "a Git LFS pointer, not the file itself; run git lfs pull"
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		return "zstd-compressed; decompress it first"
+	case packing(head) != "":
+		return packing(head) + "-compressed; decompress it, or use gzip or zstd"
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<")):
 		return "HTML or XML"
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
@@ -274,21 +271,6 @@ func (c *counter) report() {
 	}
 }
 
-// gzipErrors says that a failure came from the compression, not from the format.
-type gzipErrors struct{ r io.Reader }
-
-func (g gzipErrors) Read(p []byte) (int, error) {
-	n, err := g.r.Read(p)
-	switch {
-	case err == nil || err == io.EOF:
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("gzip data ends early: the file is cut off")
-	default:
-		err = fmt.Errorf("damaged gzip data: %w", err)
-	}
-	return n, err
-}
-
 // Measure opens all files, several at once, and merges them into the
 // measurement of one target. The first error in the order of the files wins.
 func Measure(target string, paths []string, opt Options) (*measure.Measurement, error) {
@@ -329,17 +311,4 @@ func pathError(err error) error {
 		return fmt.Errorf("%s: %w", p.Path, p.Err)
 	}
 	return err
-}
-
-// gunzipHead gives the first bytes inside a gzip layer, nil where it is damaged.
-func gunzipHead(r io.Reader) []byte {
-	zipped, err := gzip.NewReader(r)
-	if err != nil {
-		return nil
-	}
-	head, _, err := window(zipped)
-	if err != nil {
-		return nil
-	}
-	return head
 }
