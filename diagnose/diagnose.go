@@ -74,7 +74,7 @@ func Run(in Input) []measure.Finding {
 			continue
 		}
 		for _, f := range r.Find(in) {
-			f.Rule = r.Name
+			f.Rule, f.SavingBytes = r.Name, max(0, f.SavingBytes)
 			out = append(out, f)
 		}
 	}

@@ -92,10 +92,10 @@ func logFact(text string) (measure.LogFact, bool) {
 		}
 	} else if m := match(logScoped); m != nil {
 		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogVMEM, human(m[1]), human(m[2])
-	} else if m := match(logGPU); m != nil {
-		f.Kind, f.WantedBytes = measure.LogGPU, human(m[1]+m[2])
 	} else if m := match(logBFC); m != nil {
 		f.Kind, f.WantedBytes = measure.LogGPU, whole(m[1])
+	} else if m := match(logGPU); m != nil {
+		f.Kind, f.WantedBytes = measure.LogGPU, human(m[1]+m[2])
 	} else if match(logDonation) != nil {
 		f.Kind = measure.LogDonation
 	} else {

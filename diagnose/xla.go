@@ -192,33 +192,48 @@ type modulePair struct{ base, head *module }
 // fingerprint, then by less and less of these, the name last of all, so that a
 // renamed program is still the same one. A module alone on either side pairs too.
 func pairModules(bs, hs []module) (pairs []modulePair) {
+	usedBase, usedHead := make([]bool, len(bs)), make([]bool, len(hs))
+	name := func(m *module) string { return m.labels.Key("program", "host", "file") }
 	shapes := func(m *module) string {
+		if len(m.fact.Parameters) == 0 {
+			return ""
+		}
 		return strings.Join(m.fact.Parameters, ";") + "->" + strings.Join(m.fact.Outputs, ";")
 	}
-	name := func(b, h *module) bool {
-		return b.labels.Key("program", "host", "file") == h.labels.Key("program", "host", "file")
-	}
-	print := func(b, h *module) bool { return b.fact.Fingerprint == h.fact.Fingerprint }
-	shape := func(b, h *module) bool { return shapes(b) == shapes(h) }
-	file := func(b, h *module) bool { return b.labels["file"] == h.labels["file"] }
-	usedBase, usedHead := make([]bool, len(bs)), make([]bool, len(hs))
-	for _, alike := range []func(b, h *module) bool{
-		func(b, h *module) bool { return name(b, h) && file(b, h) && shape(b, h) && print(b, h) },
-		func(b, h *module) bool { return name(b, h) && shape(b, h) && print(b, h) },
-		func(b, h *module) bool { return name(b, h) && shape(b, h) },
+	for _, key := range []func(*module) string{
+		func(m *module) string {
+			return strings.Join([]string{name(m), m.labels["file"], shapes(m), m.fact.Fingerprint}, "\x00")
+		},
+		func(m *module) string { return strings.Join([]string{name(m), shapes(m), m.fact.Fingerprint}, "\x00") },
+		func(m *module) string { return name(m) + "\x00" + shapes(m) },
 		name,
-		func(b, h *module) bool { return len(b.fact.Parameters) > 0 && shape(b, h) && print(b, h) },
-		func(b, h *module) bool { return len(b.fact.Parameters) > 0 && shape(b, h) },
-		func(b, h *module) bool { return len(bs) == 1 && len(hs) == 1 },
+		func(m *module) string {
+			if s := shapes(m); s != "" {
+				return s + "\x00" + m.fact.Fingerprint
+			}
+			return ""
+		},
+		shapes,
 	} {
-		for j := range hs {
-			for i := range bs {
-				if !usedBase[i] && !usedHead[j] && alike(&bs[i], &hs[j]) {
-					usedBase[i], usedHead[j] = true, true
-					pairs = append(pairs, modulePair{&bs[i], &hs[j]})
-				}
+		left := map[string][]int{} // bases without a partner, by key
+		for i := range bs {
+			if k := key(&bs[i]); !usedBase[i] && k != "" {
+				left[k] = append(left[k], i)
 			}
 		}
+		for j := range hs {
+			if usedHead[j] {
+				continue
+			}
+			if is := left[key(&hs[j])]; len(is) > 0 {
+				usedBase[is[0]], usedHead[j] = true, true
+				pairs = append(pairs, modulePair{&bs[is[0]], &hs[j]})
+				left[key(&hs[j])] = is[1:]
+			}
+		}
+	}
+	if len(bs) == 1 && len(hs) == 1 && len(pairs) == 0 {
+		pairs = append(pairs, modulePair{&bs[0], &hs[0]})
 	}
 	slices.SortStableFunc(pairs, func(a, b modulePair) int { return strings.Compare(a.head.labels.Key(), b.head.labels.Key()) })
 	return pairs

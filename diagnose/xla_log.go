@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -81,8 +82,10 @@ var logRules = []Rule{
 
 // fromLog makes a finding of each message of a kind.
 func fromLog(in Input, kind string, find func(measure.LogFact) measure.Finding) (out []measure.Finding) {
-	for _, l := range in.Head.Facts.Logs {
-		if l.Kind == kind {
+	for i, l := range in.Head.Facts.Logs {
+		// The allocator warns and the program fails: one event, told twice.
+		again := slices.ContainsFunc(in.Head.Facts.Logs[:i], func(b measure.LogFact) bool { return b.Kind == kind && near(b.WantedBytes, l.WantedBytes) })
+		if l.Kind == kind && !again {
 			f := find(l)
 			f.Severity, f.Evidence = Error, Measured
 			out = append(out, f)

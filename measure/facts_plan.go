@@ -33,7 +33,7 @@ type PlanHolder struct {
 	Key string `json:"key"` // of the contributor that it is part of
 	// Operation is the key without the function: class and name of the operation.
 	Operation string `json:"operation"`
-	Class string `json:"class"`
+	Class     string `json:"class"`
 	// Opcode is that of the instruction that defines it; of an argument, "parameter".
 	Opcode string `json:"opcode,omitempty"`
 	Shape  string `json:"shape,omitempty"`

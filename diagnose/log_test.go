@@ -1,0 +1,90 @@
+package diagnose
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+func TestReadLog(t *testing.T) {
+	const gib = 1 << 30
+	for _, c := range []struct {
+		line string
+		want measure.LogFact // without text and place
+	}{
+		{"W1129 22:34:24.255153   16460 hlo_rematerialization.cc:3231] Can't reduce memory use below 60.12GiB (64558729791 bytes) by rematerialization; only reduced to 121.79GiB (130771583288 bytes), down from 122.29GiB (131308978488 bytes) originally",
+			measure.LogFact{Kind: measure.LogRemat, LimitBytes: 64558729791, WantedBytes: 130771583288, BeforeBytes: 131308978488}},
+		{"Can't reduce memory use below -2.41GiB (-2590144768 bytes) by rematerialization; only reduced to 19.00GiB",
+			measure.LogFact{Kind: measure.LogRemat, LimitBytes: -2590144768, WantedBytes: 19 * gib}},
+		{"jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (15.50G) exceeds available HBM (15.75G).",
+			measure.LogFact{Kind: measure.LogHBM, WantedBytes: 31 * gib / 2, LimitBytes: 63 * gib / 4}},
+		{"Compilation failure: Ran out of memory in memory space hbm. Used 41.50G of 16.00G hbm. Exceeded hbm capacity by 25.50G.",
+			measure.LogFact{Kind: measure.LogHBM, WantedBytes: 83 * gib / 2, LimitBytes: 16 * gib}},
+		{"Ran out of memory in memory space vmem. Used 20.00M of 16.00M vmem. Exceeded vmem capacity by 4.00M.",
+			measure.LogFact{Kind: measure.LogVMEM, WantedBytes: 20 << 20, LimitBytes: 16 << 20}},
+		{"Scoped allocation with size 18.00M and limit 16.00M exceeded scoped vmem limit by 2.00M. It should not be possible to run out of scoped vmem",
+			measure.LogFact{Kind: measure.LogVMEM, WantedBytes: 18 << 20, LimitBytes: 16 << 20}},
+		{"XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 29995136128 bytes.",
+			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 29995136128}},
+		{"RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3.50GiB.",
+			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 7 * gib / 2}},
+		{"bfc_allocator.cc:479] Allocator (GPU_0_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)requested by op",
+			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 29995136256}},
+		{"UserWarning: Some donated buffers were not usable: ShapedArray(float32[8,8]).", measure.LogFact{Kind: measure.LogDonation}},
+	} {
+		// The message is found once, wherever it stands, between long lines and others.
+		text := strings.Repeat("memory ", 40_000) + "\nall is well\n" + c.line + "\r\n" + c.line + "\nlast line"
+		got, err := ReadLog(strings.NewReader(text), "run.log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 1 {
+			t.Errorf("%s: %d facts", c.line, len(got))
+			continue
+		}
+		if got[0].File != "run.log" || got[0].Line != 3 || got[0].Text == "" || !strings.Contains(c.line, strings.TrimSuffix(got[0].Text, "…")) {
+			t.Errorf("%s: place and text are %+v", c.line, got[0])
+		}
+		got[0].File, got[0].Line, got[0].Text = "", 0, ""
+		if diff := cmp.Diff(c.want, got[0]); diff != "" {
+			t.Errorf("%s:\n%s", c.line, diff)
+		}
+	}
+	for _, line := range []string{"", "out of memory", "Ran out of memory on the train", "memory (1.0G) exceeds available", "Out of memory while trying to allocate bytes", "0 memory allocated"} {
+		if got, err := ReadLog(strings.NewReader(line), "run.log"); err != nil || len(got) != 0 {
+			t.Errorf("%q: %+v, %v", line, got, err)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
+
+func TestReadLogError(t *testing.T) {
+	_, err := ReadLog(io.MultiReader(strings.NewReader("one\ntwo\n"), failing{}), "run.log")
+	if err == nil || err.Error() != "run.log:3: the disk is gone" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzReadLog(f *testing.F) {
+	f.Add("Out of memory while trying to allocate 9e99 bytes")
+	f.Add("Ran out of memory on HBM (1.0G) exceeds available HBM (9999999999999999999999.T)")
+	f.Fuzz(func(t *testing.T, text string) {
+		facts, err := ReadLog(strings.NewReader(text), "x")
+		if err != nil || len(facts) > maxLogFacts {
+			t.Fatalf("%d facts, %v", len(facts), err)
+		}
+		for _, l := range facts {
+			if len(l.Text) > maxLogText+len("…") || l.Kind == "" {
+				t.Fatalf("%+v", l)
+			}
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package diagnose
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/capture/xla"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// shared gives a path in the shared captures.
+func shared(t testing.TB, path ...string) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../shared/captures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("the shared captures are not beside the repository")
+	}
+	return filepath.Join(append([]string{dir}, path...)...)
+}
+
+func open(t testing.TB, path string) *measure.Measurement {
+	t.Helper()
+	m, err := capture.Open(path, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func rules(fs []measure.Finding) string {
+	var out []string
+	for _, f := range fs {
+		out = append(out, f.Rule)
+	}
+	return strings.Join(out, " ")
+}
+
+// stories are programs of which the head changed one line; the truth is what its
+// author changed, and in which function.
+var stories = []struct{ story, rule, function string }{
+	{"gpu-h100/a2_remat_scan", "remat-lost", "block"},
+	{"tpu-v5e/a2_remat_scan", "remat-lost", "block"},
+	{"tpu-v5e-small/a_remat", "remat-lost", "block"},
+	{"cpu-0.10.2/a2_remat_scan", "remat-lost", "block"},
+	{"cpu-0.8.1/a2_remat_scan", "remat-lost", "block"},
+	{"cpu-0.4.30/a2_remat_scan", "remat-lost", "block"},
+	{"tpu-v5e/c_scan", "remat-lost", "cell"},
+	{"cpu-0.10.2/c_scan", "remat-lost", "cell"},
+	{"gpu-h100/b_donate", "donation-lost", "adam_step"},
+	{"cpu-0.10.2/b_donate", "donation-lost", "adam_step"},
+	{"cpu-0.6.2/b_donate", "donation-lost", "adam_step"},
+	{"gpu-h100/d_upcast", "dtype-widened", "loss_fn"},
+	{"tpu-v5e/k_offload", "offload-lost", "layer"},
+	// Nothing changed, or nothing that a plan can show.
+	{"gpu-h100/e_noise", "", ""},
+	{"tpu-v5e/e_noise", "", ""},
+	{"cpu-0.10.2/e_noise", "", ""},
+	{"cpu-0.10.2/g_leak", "", ""},
+	{"cpu-0.10.2/d_upcast", "", ""}, // the CPU computes bf16 in f32 on both sides
+}
+
+func TestStories(t *testing.T) {
+	for _, s := range stories {
+		t.Run(s.story, func(t *testing.T) {
+			base, head := open(t, shared(t, "lab/xla", s.story, "base/plan.hlo.pb")), open(t, shared(t, "lab/xla", s.story, "head/plan.hlo.pb"))
+			fs := Changed(Input{Base: base, Head: head})
+			if got := rules(fs); got != s.rule {
+				t.Fatalf("findings %q, want %q alone", got, s.rule)
+			}
+			if got := rules(Changed(Input{Base: head, Head: base})); got != "" {
+				t.Errorf("the improvement has the findings %q", got)
+			}
+			if s.rule == "" {
+				return
+			}
+			f := fs[0]
+			grew := int64(0)
+			for _, space := range []string{"device", "space1"} {
+				grew = max(grew, value(head, "plan.heap_peak_bytes", space)-value(base, "plan.heap_peak_bytes", space), value(head, "plan.need_bytes", space)-value(base, "plan.need_bytes", space))
+			}
+			if !strings.Contains(f.Text, " "+s.function) || f.Source == nil || f.Source.Line == 0 {
+				t.Errorf("want the function %s and its place, got %s (%+v)", s.function, f.Text, f.Source)
+			}
+			if f.Fix == "" || f.Cost == "" || f.SavingBytes <= 0 || int64(f.SavingBytes) > 2*grew || f.Evidence != Measured || f.Severity != Warning {
+				t.Errorf("growth of %d bytes explained by %+v", grew, f)
+			}
+		})
+	}
+}
+
+func value(m *measure.Measurement, metric, space string) int64 {
+	for _, r := range m.Rows {
+		if r.Name == metric && r.Labels["memory_space"] == space && r.Value != nil {
+			n, _ := r.Value.Int64()
+			return n
+		}
+	}
+	return 0
+}
+
+// renamed reads a plan as if its folder, module and functions had other names.
+func renamed(t *testing.T, path string) *measure.Measurement {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := xla.Read(f, -1, "elsewhere/x.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Modules {
+		old := strings.TrimPrefix(m.Name, "jit_")
+		m.Name = "jit_zebra"
+		for i, name := range m.Frames.Functions {
+			m.Frames.Functions[i] = fmt.Sprintf("z%d_%d", len(name), i)
+		}
+		for i := range m.Frames.Files {
+			m.Frames.Files[i] = fmt.Sprintf("/other/folder/f%d.py", i)
+		}
+		for i := range m.Computations {
+			for j := range m.Computations[i].Instructions {
+				if meta := m.Computations[i].Instructions[j].Metadata; meta != nil {
+					meta.OpName = strings.Replace(meta.OpName, "jit("+old+")", "jit(zebra)", 1)
+				}
+			}
+		}
+	}
+	return c.Measurement()
+}
+
+// gist is what a finding says but for names.
+func gist(fs []measure.Finding) string {
+	var out strings.Builder
+	for _, f := range fs {
+		fmt.Fprintf(&out, "%s %s %s %s %d %s\n", f.Rule, f.Severity, f.Evidence, f.Fix, f.SavingBytes, f.Cost)
+	}
+	return out.String()
+}
+
+// TestRenamed checks that findings come from facts of the plan, not from names:
+// of the head alone, of both sides, or of one capture that is explained.
+func TestRenamed(t *testing.T) {
+	for _, s := range stories {
+		basePath, headPath := shared(t, "lab/xla", s.story, "base/plan.hlo.pb"), shared(t, "lab/xla", s.story, "head/plan.hlo.pb")
+		base, head := open(t, basePath), open(t, headPath)
+		otherBase, otherHead := renamed(t, basePath), renamed(t, headPath)
+		want := gist(Run(Input{Base: base, Head: head}))
+		if want == "" && s.rule != "" {
+			t.Fatalf("%s: no findings", s.story)
+		}
+		for name, in := range map[string]Input{"head": {Base: base, Head: otherHead}, "both": {Base: otherBase, Head: otherHead}} {
+			if got := gist(Run(in)); got != want {
+				t.Errorf("%s: with other names (%s) the findings are\n%swant\n%s", s.story, name, got, want)
+			}
+		}
+		if got, want := gist(Run(Input{Head: otherHead})), gist(Run(Input{Head: head})); got != want {
+			t.Errorf("%s: with other names, explained alone, the findings are\n%swant\n%s", s.story, got, want)
+		}
+	}
+}
+
+// TestOversize explains a plan that is larger than its device, and the failed
+// compile of another, each with what was printed.
+func TestOversize(t *testing.T) {
+	for _, c := range []struct{ plan, log, rules, text string }{
+		{"gpu-h100-oversize/plan.hlo.pb", "gpu-h100-oversize/stderr.txt", "does-not-fit remat-exhausted forward-kept xla-remat", "needs 113.79 GiB > 60.13 GiB"},
+		{"tpu-v5e-oom/oom_b21/plan.hlo.pb", "tpu-v5e-oom/oom_b21/stderr.txt", "does-not-fit tpu-hbm-out-of-memory forward-kept xla-remat", "needs 15.86 GiB > 15.75 GiB"},
+	} {
+		m := open(t, shared(t, "lab/xla", c.plan))
+		if got := rules(Run(Input{Head: m})); strings.Contains(got, "does-not-fit") {
+			t.Errorf("%s: without a log nothing tells the limit, yet there is %s", c.plan, got)
+		}
+		f, err := os.Open(shared(t, "lab/xla", c.log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if m.Facts.Logs, err = ReadLog(f, c.log); err != nil {
+			t.Fatal(err)
+		}
+		fs := Run(Input{Head: m})
+		if got := rules(fs); got != c.rules {
+			t.Errorf("%s: findings %s, want %s", c.plan, got, c.rules)
+		}
+		if !strings.Contains(fs[0].Text, c.text) || fs[0].Severity != Error {
+			t.Errorf("%s: %s, want %q", c.plan, fs[0].Text, c.text)
+		}
+	}
+}
