@@ -68,7 +68,8 @@ func Find(pattern string) (files, warnings []string, err error) {
 	}
 	slices.Sort(files)
 	files, dropped := dropCaches(slices.Compact(files))
-	return files, append(warnings, dropped...), nil
+	files, passed := preferPlans(files)
+	return files, slices.Concat(warnings, dropped, passed), nil
 }
 
 // Limits of a pattern: each brace doubles the work of matching, and so does each
@@ -144,7 +145,8 @@ func search(dir string) (files, warnings []string, err error) {
 	}
 	files, warnings = newestRun(files)
 	files, dropped := dropCaches(files)
-	warnings = append(warnings, dropped...)
+	files, passed := preferPlans(files)
+	warnings = slices.Concat(warnings, dropped, passed)
 	if len(files) == 0 {
 		return nil, nil, &NotFoundError{dir, fmt.Sprintf("the directory holds no capture (%d files looked at); peakgate reads %s", looked, strings.Join(Formats(), ", "))}
 	}
@@ -153,32 +155,49 @@ func search(dir string) (files, warnings []string, err error) {
 
 // wanted tells whether some reader takes the file, from its first bytes.
 func wanted(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
+	head, err := headOf(path)
+	if p := new(fs.PathError); errors.As(err, &p) {
 		return false, pathError(err)
 	}
-	defer f.Close()
-	head, content, err := window(struct{ io.Reader }{f})
 	if err != nil || unplanned(path) {
 		return false, nil
-	}
-	if form := packed(head); form != "" {
-		plain, err := unpack(form, content)
-		if err != nil {
-			return false, nil
-		}
-		if head, _, err = window(plain); err != nil {
-			return false, nil
-		}
 	}
 	_, read := choose(head)
 	return read != nil, nil
 }
 
+// headOf gives the first bytes of a file, those inside a layer of compression.
+func headOf(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, _, err := unzipped(f)
+	if err != nil {
+		return nil, err
+	}
+	head, _, err := window(content)
+	return head, err
+}
+
+// unzipped gives the content of a file, without a layer of compression around it,
+// and its size where that is known.
+func unzipped(f *os.File) (content io.Reader, size int64, err error) {
+	head, content, err := window(&counter{r: f, seeker: f})
+	if err != nil {
+		return nil, 0, err
+	}
+	content, err = unpack(packed(head), content)
+	return content, -1, err
+}
+
 // unplanned tells the name under which XLA dumps a module as it came in: it has
-// no plan. (A module's own name may hold the same words.)
+// no plan, and how it looked when its compilation ran out of memory. (A module's own
+// name may hold the same words.)
 func unplanned(path string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".before_optimizations.hlo.pb")
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	return strings.HasSuffix(name, ".before_optimizations.hlo.pb") || strings.HasSuffix(name, "oom_intermediate_module.hlo.pb")
 }
 
 // newestRun keeps, of several runs below one plugins/profile folder, the newest:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/peakgate/peakgate/capture/pprof"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
 	"github.com/peakgate/peakgate/measure"
@@ -23,7 +24,8 @@ const MeasurementFormat = "peakgate.measurement"
 
 // Formats lists the formats that Open reads, for help and messages.
 func Formats() []string {
-	return []string{"xla.xspace", "xla.hlo_proto", "torch.snapshot", MeasurementFormat}
+	return []string{xla.FormatXSpace, xla.FormatHloProto, xla.FormatText, xla.FormatReport, xla.FormatAssignment, xla.FormatStats,
+		pprof.Format, "torch.snapshot", MeasurementFormat}
 }
 
 // sniffWindow is how much of a file is looked at to choose its reader, in bytes.
@@ -172,7 +174,26 @@ func choose(head []byte) (format string, read reader) {
 			if err != nil {
 				return nil, err
 			}
-			return c.Measurement(), c.Validate()
+			if err := c.Validate(); err != nil {
+				return nil, err
+			}
+			if c.Doubtful() {
+				if err := confirm(c, name); err != nil {
+					return nil, err
+				}
+			}
+			m := c.Measurement()
+			labelModule(m, name)
+			return m, nil
+		}
+	}
+	if format, ok := pprof.Sniff(head); ok {
+		return format, func(r io.Reader, _ int64, name string, opt Options) (*measure.Measurement, error) {
+			p, err := pprof.Read(r, name)
+			if err != nil {
+				return nil, err
+			}
+			return p.Measurement(opt.Root), nil
 		}
 	}
 	return "", nil
