@@ -30,6 +30,8 @@ func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) 
 		fmt.Fprintln(out)
 		findings = diagnose.About(s.Labels, findings)
 		explainPlan(out, m, s, top)
+	} else if len(m.Facts.Snapshots) > 0 {
+		explainSnapshots(out, m, top)
 	} else {
 		for _, g := range groupRows(m.Rows)[:min(mostHeld, len(groupRows(m.Rows)))] {
 			fmt.Fprintf(out, "\n%s\n", plain(g.key))
@@ -49,6 +51,7 @@ func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) 
 		fmt.Fprintln(out, "\nfindings")
 	}
 	textFindings(out, "  ", "", findings)
+	nextSteps(out, m)
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
 	}
