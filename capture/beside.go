@@ -109,7 +109,7 @@ func formOf(path string) (f form, ok bool) {
 	if err != nil {
 		return f, false
 	}
-	f = form{path: path, stem: strings.TrimSuffix(filepath.Base(path), ".gz")}
+	f = form{path: path, stem: plainName(path)}
 	for _, ending := range formEndings {
 		if s, ok := strings.CutSuffix(f.stem, ending); ok {
 			f.stem = s
@@ -128,6 +128,11 @@ func formOf(path string) (f form, ok bool) {
 		f.rank = unplannedRank
 	}
 	return f, f.rank >= 0
+}
+
+// plainName is a file's name without the ending of a layer of compression.
+func plainName(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
 }
 
 // planned reports whether an HloProto holds a plan. One that cannot be read counts
@@ -150,11 +155,13 @@ func planned(path string) bool {
 // total, beside it. Without one the text stays doubtful.
 func confirm(c *xla.Capture, path string) error {
 	const ending = "buffer-assignment.txt"
-	stem, ok := strings.CutSuffix(strings.TrimSuffix(path, ".gz"), ending)
+	stem, ok := strings.CutSuffix(plainName(path), ending)
 	if !ok {
 		return nil
 	}
-	for _, end := range []string{"memory-usage-report.pb", "memory-usage-report.txt", "memory-usage-report.pb.gz", "memory-usage-report.txt.gz"} {
+	stem = filepath.Join(filepath.Dir(path), stem)
+	for _, end := range []string{"memory-usage-report.pb", "memory-usage-report.txt", "memory-usage-report.pb.gz", "memory-usage-report.txt.gz",
+		"memory-usage-report.pb.zst", "memory-usage-report.txt.zst"} {
 		r, err := os.Open(stem + end)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -96,7 +96,7 @@ func CheckPattern(pattern string) error {
 // named tells whether a file has the name of a capture. In a folder that is
 // searched such a file is never passed over: if it cannot be read, that is said.
 func named(path string) bool {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	name := plainName(path)
 	for _, ending := range []string{".xplane.pb", ".hlo.pb", ".hlo_proto.pb", ".pickle", ".pkl"} {
 		if strings.HasSuffix(name, ending) {
 			return true
@@ -196,7 +196,7 @@ func unzipped(f *os.File) (content io.Reader, size int64, err error) {
 // no plan, and how it looked when its compilation ran out of memory. (A module's own
 // name may hold the same words.)
 func unplanned(path string) bool {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	name := plainName(path)
 	return strings.HasSuffix(name, ".before_optimizations.hlo.pb") || strings.HasSuffix(name, "oom_intermediate_module.hlo.pb")
 }
 

@@ -62,7 +62,8 @@ func Absent(name string, labels Labels, reason string) Row {
 }
 
 // Labels tell the rows of one metric apart. The names in use are module,
-// program, memory_space, device, allocator, pool, series, rank, host and file.
+// program, memory_space, device, allocator, pool, series, rank, host, file and
+// source (who says so, of numbers that are like a plan's and are none).
 type Labels map[string]string
 
 // Key is the labels in one canonical string: sorted, quoted where needed. The
