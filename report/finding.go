@@ -63,7 +63,9 @@ func textFindings(out io.Writer, indent, word string, fs []measure.Finding) {
 			case i == 0:
 				fmt.Fprintf(out, "%s  fix: %s\n", indent, plain(line))
 			default:
-				fmt.Fprintf(out, "%s       %s\n", indent, plain(line))
+				// The bar keeps a line from being a workflow command, which runners
+				// obey behind blanks too.
+				fmt.Fprintf(out, "%s     | %s\n", indent, plain(line))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -64,6 +65,11 @@ func red() *compare.Result {
 				Environment: compare.Environments{Base: map[string]string{"jaxlib": "0.9.2"}, Head: map[string]string{"jaxlib": "0.10.2"}},
 				Likeness:    compare.Likeness{Verdict: "different", Notes: []string{"module jit_train_step: 12 instructions, 10 in the base"}},
 				Checks:      []compare.Check{grown, over, fine}, Warnings: []string{"a warning"},
+				Findings: []measure.Finding{
+					{Rule: "remat-lost", Severity: "warning", Evidence: "measured", Text: "remat lost: 1.00 GiB is kept; most of it: f32[8] exp — train.py:22 block (+1.00 GiB)", Fix: "put jax.checkpoint back around the function", Cost: "about one more forward pass", SavingBytes: gib, Labels: measure.Labels{"module": "jit_train_step"}},
+					{Rule: "other", Severity: "warning", Evidence: "inferred", Text: "of another module", Labels: measure.Labels{"module": "jit_eval"}},
+					{Rule: "note", Severity: "note", Evidence: "inferred", Text: "a note", Labels: measure.Labels{"module": "jit_train_step"}},
+				},
 			},
 			{Name: "serve", Verdict: compare.NoData, Base: compare.Base{Kind: "none"}, Likeness: compare.Likeness{Verdict: "unknown"}, Checks: []compare.Check{lost, ratio}},
 		},
@@ -93,6 +99,7 @@ func hostile() *compare.Result {
 		t.Base = compare.Base{Kind: "captures", Commit: bad, How: bad}
 		t.Environment.Base, t.Environment.Head = map[string]string{bad: bad}, map[string]string{bad: "x" + bad}
 		t.Likeness.Notes = []string{bad}
+		t.Findings = []measure.Finding{{Rule: bad, Severity: "warning", Evidence: "measured", Text: bad, Fix: bad, Cost: bad}}
 		for j := range t.Checks {
 			c := &t.Checks[j]
 			c.Labels, c.Reason, c.Limit.Why, c.Limit.File, c.Limit.Text = measure.Labels{"module": bad, bad: "1"}, bad, bad, bad, bad
@@ -240,4 +247,43 @@ func TestDiffAndMeasurementText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, filepath.Join("testdata", "diff.txt"), out.Bytes())
+}
+
+func TestExplain(t *testing.T) {
+	m := measure.New()
+	labels := measure.Labels{"module": "jit_step", "program": "7"}
+	on := labels.With("memory_space", "device")
+	m.Inputs = []measure.Input{{Path: "step.xplane.pb", Format: "xla.xspace", Bytes: 2048}}
+	m.Environment["device"] = "H100"
+	m.Rows = []measure.Row{
+		measure.NewRow("plan.need_bytes", on, measure.Int(4*gib)), measure.NewRow("plan.donated_bytes", on, measure.Int(0)), measure.NewRow("plan.heap_peak_bytes", on, measure.Int(4*gib)),
+		measure.NewRow("plan.need_bytes", labels.With("memory_space", "host"), measure.Int(gib)), measure.NewRow("plan.remat_instructions", labels, measure.Int(9)),
+		measure.NewRow("plan.need_bytes", measure.Labels{"module": "jit_other", "memory_space": "device"}, measure.Int(8*gib)),
+	}
+	m.Contributors = []measure.Contributor{
+		{Metric: "plan.heap_peak_bytes", Labels: on, Key: "a", Display: "f32[8,1024] exp — train.py:22 block", Bytes: 3 * gib, Count: 3, Class: "forward_kept"},
+		{Metric: "plan.heap_peak_bytes", Labels: on, Key: "b", Display: "argument w\x1b[31m", Bytes: gib / 2, Count: 1, Class: "argument"},
+		{Metric: "plan.heap_peak_bytes", Labels: on, Key: "(other)", Display: "(other)", Bytes: gib / 2, Count: 9},
+	}
+	m.Facts.Plans = []measure.PlanFact{{Labels: on, BlockBytes: 3 * gib, Donation: &measure.DonationFact{Arguments: 2, LeftCount: 1}}}
+	m.Facts.Timelines = []measure.TimelineFact{{Labels: measure.Labels{"allocator": "GPU_0_bfc"}, Pool: "device", LimitBytes: 3 * gib, PeakBytes: gib, LastStart: &measure.LiveFact{Module: "jit_step(7)", InUse: gib / 4}}}
+	m.Facts.Executions = []measure.ExecutionFact{{Labels: measure.Labels{"module": "jit_step(7)", "allocator": "GPU_0_bfc"}, Count: 2, FirstInUse: gib / 8, LastInUse: gib / 4}}
+	m.Findings = []measure.Finding{
+		{Rule: "does-not-fit", Severity: "error", Evidence: "measured", Text: "it needs 4.00 GiB > 3.00 GiB", Fix: "wrap it:\nf = jax.checkpoint(f)", Cost: "a forward pass", SavingBytes: gib, Labels: labels},
+		{Rule: "elsewhere", Severity: "warning", Evidence: "measured", Text: "of another module", Labels: measure.Labels{"module": "jit_other"}},
+	}
+	m.Warnings = []string{"a warning"}
+	subject, err := diagnose.Choose(m, "jit_step")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Explain(&out, m, subject, 2); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("testdata", "explain.txt"), out.Bytes())
+	out.Reset()
+	if err := Explain(&out, measure.New(), nil, 2); err != nil || !strings.Contains(out.String(), "no findings") {
+		t.Errorf("an empty measurement: %v\n%s", err, out.String())
+	}
 }
