@@ -56,8 +56,9 @@ func Merge(target string, parts []*Measurement) *Measurement {
 			}
 		}
 		for _, f := range part.Facts.Plans {
-			if key := "plan\x00" + f.Schedule + f.Labels.Key(); !seen[key] {
-				taken = append(taken, key)
+			// A fact belongs to the row of the plan's need, and is kept where that is.
+			if labels, fresh := relabel("plan.need_bytes", f.Labels); fresh {
+				f.Labels = labels
 				out.Facts.Plans = append(out.Facts.Plans, f)
 			}
 		}
