@@ -8,6 +8,14 @@
 // CPU, CUDA, ROCm and TPU, and checked to the byte against XProf 2.24.2 and XLA's own
 // reports. Compression is undone by the caller.
 //
+// What people have besides is read as far as it goes: a bare BufferAssignmentProto
+// (memory_analysis().serialized_buffer_assignment_proto), XLA's texts
+// (*-buffer-assignment.txt: allocations and values, without live ranges), its memory
+// usage reports (.txt and .pb: totals alone) and JSON of memory_analysis()'s numbers. What
+// looks like a plan's number and is none has the label source. A text that does not
+// tell its own total (jaxlib 0.10) has values only after Confirm: whether it is cut off
+// between two allocations cannot be told from it.
+//
 // Units: every size is a number of bytes in the memory of one device. Events have
 // positions, not times.
 //
