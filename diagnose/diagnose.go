@@ -73,7 +73,11 @@ func Run(in Input) []measure.Finding {
 		} else if in.Base == nil {
 			continue
 		}
-		for _, f := range r.Find(in) {
+		found := r.Find(in)
+		if r.Family == "run" {
+			found = onePerModule(found)
+		}
+		for _, f := range found {
 			f.Rule, f.SavingBytes = r.Name, max(0, f.SavingBytes)
 			out = append(out, f)
 		}

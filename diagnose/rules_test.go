@@ -138,12 +138,13 @@ var cases = map[string]struct {
 		Input{Head: ran(small(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) { t.LastStart.InUse = 800 * mi })},
 	},
 	"temp-is-one-block": {
-		Input{Head: ran(small(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) {
-			t.LargestFreeBytes = number(measure.Bytes(90 * mi))
+		Input{Head: ran(small(), func(t *measure.TimelineFact, e *measure.ExecutionFact) {
+			t.LargestFreeBytes, e.NeverLaunched = number(measure.Bytes(90*mi)), number(int64(1))
 		})},
 		"the temp block of 100.00 MiB is one piece: 2.83 GiB is free, but the largest free piece is 90.00 MiB", 10,
+		// As small a piece, but every execution ran (a TPU's temp block is elsewhere).
 		Input{Head: ran(small(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) {
-			t.LargestFreeBytes = number(measure.Bytes(100 * mi))
+			t.LargestFreeBytes = number(measure.Bytes(90 * mi))
 		})},
 	},
 	"capacity-below-device": {
@@ -326,5 +327,27 @@ func TestWorkedExample(t *testing.T) {
 	}
 	if s, err := Choose(m, ""); err != nil || s.Title != "jit_step(7)" || s.Why != "its last execution never launched a kernel" {
 		t.Errorf("subject %+v, %v", s, err)
+	}
+}
+
+// TestDevices checks that a program on several devices has one finding, not one each.
+func TestDevices(t *testing.T) {
+	m := small()
+	for device, grew := range []measure.Bytes{900 * mi, 1800 * mi, 900 * mi} {
+		ran(m, func(l *measure.TimelineFact, e *measure.ExecutionFact) {
+			l.Labels = measure.Labels{"allocator": "GPU_" + string(rune('0'+device)) + "_bfc"}
+			e.Labels = l.Labels.With("module", "jit_step(7)")
+			e.Growth = &measure.GrowthFact{ChangeBytes: grew, Steps: 9}
+			l.LastStart.InUse = 2950 * mi
+		})
+	}
+	fs := Run(Input{Head: m})
+	if got := rules(fs); got != "other-live-arrays growth-per-execution" && got != "growth-per-execution other-live-arrays" {
+		t.Fatalf("findings %s", got)
+	}
+	for _, f := range fs {
+		if f.Rule == "growth-per-execution" && (f.SavingBytes != 1800*mi || !strings.HasSuffix(f.Text, "; 2 more allocators have the like")) {
+			t.Errorf("%+v", f)
+		}
 	}
 }

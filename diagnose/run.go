@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
@@ -68,6 +69,45 @@ func runtimeLimits(in Input, m *module) (out []limit) {
 	}
 	if least.bytes > 0 {
 		out = append(out, least)
+	}
+	return out
+}
+
+// failed tells whether memory ran out for the module in the capture: an execution
+// launched nothing, the allocator gave up, or the log says so. Where none did, what
+// it asked for was there, whatever the figures suggest.
+func failed(in *measure.Measurement, m *module) bool {
+	for _, e := range m.ranOn() {
+		if e.NeverLaunched != nil && *e.NeverLaunched > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(in.Facts.Waits, func(w measure.WaitFact) bool { return w.GaveUp > 0 }) ||
+		slices.ContainsFunc(in.Facts.Logs, func(l measure.LogFact) bool { return l.Kind == measure.LogGPU })
+}
+
+// onePerModule keeps of findings that several allocators have in common (a program
+// on eight devices) the one with the largest saving, and says how many there are.
+func onePerModule(fs []measure.Finding) []measure.Finding {
+	var out []measure.Finding
+	at, more := map[string]int{}, map[int]int{}
+	for _, f := range fs {
+		key := f.Labels.Key("allocator", "device")
+		if _, ok := f.Labels["allocator"]; !ok {
+			key += "\x00" + f.Text
+		}
+		i, ok := at[key]
+		if !ok {
+			at[key] = len(out)
+			out = append(out, f)
+			continue
+		}
+		if more[i]++; f.SavingBytes > out[i].SavingBytes {
+			out[i] = f
+		}
+	}
+	for i, n := range more {
+		out[i].Text += fmt.Sprintf("; %s the like", plural(int64(n), "more allocator has", "more allocators have"))
 	}
 	return out
 }
@@ -173,9 +213,11 @@ var runRules = []Rule{
 					if others < 1<<20 || over <= 0 && 4*others < t.LimitBytes || p.size("plan.need_bytes") > t.LimitBytes {
 						break
 					}
-					f := m.finding(Warning, Inferred, "other live arrays take %s of the %s of %s when the last execution begins", others, t.LimitBytes, allocator(t))
+					f := event(Warning, Inferred, m.labels.With("allocator", t.Labels["allocator"]), "other live arrays take %s of the %s of %s when the last execution begins", others, t.LimitBytes, allocator(t))
 					if over > 0 {
-						f.Severity = Error
+						if failed(in.Head, &m) {
+							f.Severity = Error
+						}
 						f.Text += fmt.Sprintf("; with them the execution, which needs %s, is %s too much", p.size("plan.need_bytes"), over)
 					}
 					f.Text += largestGroups(s.Groups)
@@ -193,7 +235,7 @@ var runRules = []Rule{
 	},
 	{
 		Name: "temp-is-one-block", Family: "run",
-		Doc: "The temp block of a module is one piece of memory. Enough is free in all, but not in one piece: the allocation fails though the bytes would fit.",
+		Doc: "The temp block of a module is one piece of memory. An execution failed though enough was free in all: the largest free piece was too small.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, t := range deviceTimelines(in.Head) {
 				s := t.LastStart
@@ -203,10 +245,10 @@ var runRules = []Rule{
 				for _, m := range in.modules {
 					p := m.space(device)
 					block, free := p.fact.BlockBytes, t.LimitBytes-s.InUse
-					if !m.is(s.Module, "") || block == 0 || block > free || t.LargestFreeBytes == nil || block <= *t.LargestFreeBytes {
+					if !m.is(s.Module, "") || block == 0 || block > free || t.LargestFreeBytes == nil || block <= *t.LargestFreeBytes || !failed(in.Head, &m) {
 						continue
 					}
-					f := m.finding(Error, Inferred, "the temp block of %s is one piece: %s is free, but the largest free piece is %s", block, free, *t.LargestFreeBytes)
+					f := event(Error, Inferred, m.labels.With("allocator", t.Labels["allocator"]), "the temp block of %s is one piece: %s is free, but the largest free piece is %s", block, free, *t.LargestFreeBytes)
 					f.Fix, f.Cost = "allocate long-lived arrays first and keep sizes steady (pad batches), or lower the temp block under the largest free piece", "nothing"
 					f.SavingBytes = block - *t.LargestFreeBytes
 					out = append(out, f)

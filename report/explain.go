@@ -201,10 +201,18 @@ func explainRun(out io.Writer, m *measure.Measurement, s *diagnose.Subject) {
 	if s == nil {
 		return
 	}
+	told := 0
 	for _, e := range m.Facts.Executions {
 		if len(diagnose.About(s.Labels, []measure.Finding{{Labels: e.Labels}})) == 0 {
 			continue
 		}
-		fmt.Fprintf(out, "\n%s of it (%s): in use at the first %s, at the last %s\n", plural(int(e.Count), "execution", "executions"), plain(e.Labels.Key("module", "program")), e.FirstInUse, e.LastInUse)
+		if told++; told > 4 {
+			fmt.Fprintln(out, "and on more allocators")
+			break
+		}
+		if told == 1 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "%s of it (%s): in use at the first %s, at the last %s\n", plural(int(e.Count), "execution", "executions"), plain(e.Labels.Key("module", "program")), e.FirstInUse, e.LastInUse)
 	}
 }
