@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -29,6 +30,18 @@ func dump(m *measure.Measurement) string {
 			f.Labels.Key(), f.Instructions, f.Computations, f.Fingerprint, f.Aliased, f.Donors, f.Remat, f.Assigned)
 		fmt.Fprintf(&out, "  parameters %s\n  outputs %s\n", strings.Join(f.Parameters, " "), strings.Join(f.Outputs, " "))
 	}
+	for _, f := range m.Facts.Timelines {
+		fact(&out, "timeline", f)
+	}
+	for _, f := range m.Facts.Executions {
+		fact(&out, "executions", f)
+	}
+	for _, f := range m.Facts.Waits {
+		fact(&out, "wait", f)
+	}
+	for _, s := range m.Series {
+		fmt.Fprintf(&out, "series %s: %d points from %v to %v\n", s.Labels.Key(), len(s.Points), s.X[0], s.X[len(s.X)-1])
+	}
 	labels := ""
 	for _, r := range m.Rows {
 		if key := r.Labels.Key(); key != labels {
@@ -54,8 +67,16 @@ func dump(m *measure.Measurement) string {
 	return out.String()
 }
 
+func fact(out *strings.Builder, what string, f any) {
+	data, err := json.Marshal(f)
+	if err != nil {
+		data = []byte(err.Error())
+	}
+	fmt.Fprintf(out, "%s %s\n", what, data)
+}
+
 func TestDump(t *testing.T) {
-	for _, name := range []string{"regression/xla/head.hlo.pb", "xla/tpu_offload.hlo.pb", "xla/cpu_donate.xplane.pb"} {
+	for _, name := range []string{"regression/xla/head.hlo.pb", "xla/tpu_offload.hlo.pb", "xla/cpu_donate.xplane.pb", "xla/tf_leak.xplane.pb", "xla/tf_oom.xplane.pb"} {
 		t.Run(name, func(t *testing.T) {
 			got := dump(open(t, fixture(t, name)).Measurement())
 			golden := filepath.Join("testdata", strings.ReplaceAll(name, "/", "_")+".txt")

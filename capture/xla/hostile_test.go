@@ -30,6 +30,7 @@ func valid() map[string]message {
 		"hlo":    rich,
 		"tables": message{}.bytes(1, message{}.text(1, "m").text(2, "main").bytes(8, aliases).bytes(17, frames).bytes(18, message{}.bytes(1, message{}.int(1, 3)))),
 		"space":  space([]string{"jit_f(1)"}, []message{rich}),
+		"host":   timelineSeed(),
 	}
 }
 

@@ -44,11 +44,18 @@ type openEvent struct {
 	end  int64
 	id   int64
 	link int32 // 0: none made yet
-	exec int32
-	host bool // it or one around it is no Python frame
-	call bool
-	step bool
+	exec int32 // 1-based index of the execution that it is or is in
+	in   flags
 }
+
+// flags say what an event or one around it is.
+type flags uint32
+
+const (
+	inHost flags = 1 << iota // no Python frame
+	inCall
+	inStep
+)
 
 // gap is an event that lasted as long as a failing allocation.
 type gap struct {
@@ -124,16 +131,21 @@ func (s *scan) events() {
 	}
 }
 
+// short decodes a varint of up to 8 bytes that are the lowest of x. A length above 8
+// means that it is longer. Small enough to be inlined: a profile has tens of millions.
+func short(x uint64) (v uint64, length int) {
+	length = bits.TrailingZeros64(^x&0x8080808080808080)>>3 + 1
+	x &= 1<<(8*uint(length)) - 1
+	x = x&0x007f007f007f007f | x>>1&0x3f803f803f803f80
+	x = x&0x00003fff00003fff | x>>2&0x0fffc0000fffc000
+	return x&0x0fffffff | x>>4&0x00fffffff0000000, length
+}
+
 // varint decodes one varint at b[i]. A next of 0 means that there is none.
 func varint(b []byte, i int) (v uint64, next int) {
 	if i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		if stop := ^x & 0x8080808080808080; stop != 0 {
-			n := bits.TrailingZeros64(stop) + 1
-			x &= ^uint64(0) >> (64 - n)
-			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
-			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
-			return x&0x0fffffff | x&0x0fffffff00000000>>4, i + n>>3
+		if v, n := short(binary.LittleEndian.Uint64(b[i:])); n <= 8 {
+			return v, i + n
 		}
 	}
 	v, n := uvarint(b[i:])
@@ -146,54 +158,31 @@ func varint(b []byte, i int) (v uint64, next int) {
 // event reads an XEvent. Nothing is kept of one that neither is wanted nor has
 // anything wanted inside.
 func (s *scan) event(b []byte) {
-	var id, offset, duration int64
-	step, marked := int64(0), false
-	for i := 0; i < len(b); {
-		tag := b[i]
-		var v uint64
-		switch tag {
-		case 1<<3 | wireVarint, 2<<3 | wireVarint, 3<<3 | wireVarint, 4<<3 | wireBytes:
-			v, i = varint(b, i+1)
-			if i == 0 {
-				s.badEvent(b)
-				return
-			}
-		default:
-			// num_occurrences and fields to come.
-			l := leaf{d: s.decoder, b: b, base: s.end - int64(len(b)), what: "events", pos: i}
-			if !l.next() {
-				return
-			}
-			i = l.pos
-			continue
+	var field [4]int64 // id, offset and duration, by their numbers
+	i, last := 0, byte(0)
+	// Profilers write these fields in their order, and whole words can be read as
+	// long as the window goes on behind the event.
+	for full := b[:cap(b)]; i < len(b) && i+9 <= len(full); {
+		tag := full[i]
+		if tag&7 != wireVarint || tag>>3 <= last || tag>>3 > 3 {
+			break
 		}
-		switch tag >> 3 {
-		case 1:
-			id = int64(v)
-		case 2:
-			offset = int64(v)
-		case 3:
-			duration = int64(v)
-		case 4:
-			if v > uint64(len(b)-i) {
-				s.badEvent(b)
-				return
-			}
-			stat := b[i : i+int(v)]
-			i += int(v)
-			if len(stat) > 1 && stat[0] == 1<<3|wireVarint {
-				switch k, next := varint(stat, 1); {
-				case next == 0:
-				case int64(k) == s.stats[statStep]:
-					step, marked = number(stat[next:])
-				case int64(k) == s.stats[statGroup]:
-					if g, ok := number(stat[next:]); ok {
-						s.group(g, offset)
-					}
-				}
-			}
+		v, n := short(binary.LittleEndian.Uint64(full[i+1:]))
+		if n > 8 || i+1+n > len(b) {
+			break
+		}
+		last = tag >> 3
+		field[last&3] = int64(v)
+		i += 1 + n
+	}
+	step, marked := int64(0), false
+	if i < len(b) {
+		var ok bool
+		if step, marked, ok = s.rest(b, i, &field); !ok {
+			return
 		}
 	}
+	id, offset, duration := field[1], field[2], field[3]
 
 	l := &s.line
 	start := l.base + offset
@@ -211,52 +200,112 @@ func (s *scan) event(b []byte) {
 		n--
 	}
 	l.open = l.open[:n]
-	var around openEvent
+	var in flags
+	var exec int32
 	if n > 0 {
-		around = l.open[n-1]
+		in, exec = l.open[n-1].in, l.open[n-1].exec
 	}
 
 	c := s.class(id)
-	if c == allocs || c == frees {
-		s.memory(b, start, c == frees)
-		return
-	}
-	this := openEvent{end: end, id: id, exec: around.exec, host: around.host || c != frame, call: around.call, step: around.step}
 	switch {
 	case c == frame:
 		if duration > gapLow/2 {
-			for i := range l.gaps {
-				if g := &l.gaps[i]; g.start <= start && end <= g.end {
-					g.python = true
-				}
-			}
+			l.pythonGap(start, end)
 		}
+	case c == allocs || c == frees:
+		s.memory(b, start, c == frees)
+		return
 	case c == plain:
-		if l.calls > 0 && !around.host && (l.between[id] > 0 || len(l.between) < maxBetween) {
+		if l.calls > 0 && in&inHost == 0 && (l.between[id] > 0 || len(l.between) < maxBetween) {
 			l.between[id]++
 		}
+		in |= inHost
 	default:
-		s.special(c, b, &this, around, start)
+		in, exec = s.special(c, b, id, start, end, in, exec)
+		in |= inHost
 	}
-	if marked && !around.step {
-		this.step = true
+	if marked && in&inStep == 0 {
+		in |= inStep
 		s.out.marks = append(s.out.marks, mark{start, step, l.index})
 	}
-	if duration == 0 {
-		return
-	}
 	if duration >= gapLow && duration <= gapHigh && c != frame && !marked {
-		// The innermost one is kept.
-		if k := len(l.gaps); k > 0 && l.gaps[k-1].end >= end {
-			l.gaps = l.gaps[:k-1]
+		l.addGap(gap{start: start, end: end, id: id, at: start})
+	}
+	if duration > 0 && n < maxStack {
+		if n == cap(l.open) {
+			l.open = append(l.open, openEvent{})
 		}
-		if len(l.gaps) < maxKept {
-			l.gaps = append(l.gaps, gap{start: start, end: end, id: id, at: start})
+		l.open = l.open[:n+1]
+		// Field by field: a whole literal is built elsewhere first, and the copy waits for it.
+		o := &l.open[n]
+		o.end, o.id, o.link, o.exec, o.in = end, id, 0, exec, in
+	}
+}
+
+// addGap keeps the innermost of nested events.
+func (l *lineScan) addGap(g gap) {
+	if k := len(l.gaps); k > 0 && l.gaps[k-1].end >= g.end {
+		l.gaps = l.gaps[:k-1]
+	}
+	if len(l.gaps) < maxKept {
+		l.gaps = append(l.gaps, g)
+	}
+}
+
+// pythonGap notes that Python code took most of a gap.
+func (l *lineScan) pythonGap(start, end int64) {
+	for i := range l.gaps {
+		if g := &l.gaps[i]; g.start <= start && end <= g.end {
+			g.python = true
 		}
 	}
-	if n < maxStack {
-		l.open = append(l.open, this)
+}
+
+// rest reads the fields of an event from b[i] on: statistics, and those above that
+// are written in another way. marked tells that the event marks a step.
+func (s *scan) rest(b []byte, i int, field *[4]int64) (step int64, marked, ok bool) {
+	for i < len(b) {
+		tag := b[i]
+		var v uint64
+		switch tag {
+		case 1<<3 | wireVarint, 2<<3 | wireVarint, 3<<3 | wireVarint, 4<<3 | wireBytes:
+			if v, i = varint(b, i+1); i == 0 {
+				s.badEvent(b)
+				return 0, false, false
+			}
+		default:
+			// num_occurrences and fields to come.
+			l := leaf{d: s.decoder, b: b, base: s.end - int64(len(b)), what: "events", pos: i}
+			if !l.next() {
+				return 0, false, false
+			}
+			i = l.pos
+			continue
+		}
+		if tag != 4<<3|wireBytes {
+			field[tag>>3&3] = int64(v)
+			continue
+		}
+		if v > uint64(len(b)-i) {
+			s.badEvent(b)
+			return 0, false, false
+		}
+		stat := b[i : i+int(v)]
+		i += int(v)
+		if len(stat) < 2 || stat[0] != 1<<3|wireVarint {
+			continue
+		}
+		switch k, next := varint(stat, 1); {
+		case next == 0:
+		case int64(k) == s.stats[statStep]:
+			step, marked = number(stat[next:])
+		case int64(k) == s.stats[statGroup]:
+			if g, ok := number(stat[next:]); ok {
+				s.group(g, field[2])
+			}
+		}
 	}
+	return step, marked, true
 }
 
 // badEvent reports what is wrong with an event.
@@ -298,8 +347,9 @@ func (s *scan) group(id, offset int64) {
 	}
 }
 
-// special takes an event that has to do with executions.
-func (s *scan) special(c class, b []byte, this *openEvent, around openEvent, start int64) {
+// special takes an event that has to do with executions, and gives what is said of
+// those inside of it.
+func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec int32) (flags, int32) {
 	t := s.out
 	switch c {
 	case run:
@@ -307,12 +357,13 @@ func (s *scan) special(c class, b []byte, this *openEvent, around openEvent, sta
 		s.called(start)
 	case retry:
 		if len(t.waits) < maxKept {
-			t.waits = append(t.waits, wait{name: s.later(eventText, this.id), start: start, end: this.end, retry: true})
+			t.waits = append(t.waits, wait{name: s.later(eventText, id), start: start, end: end, retry: true})
 		}
 	case call:
-		if this.call = true; !around.call {
+		if in&inCall == 0 {
 			s.called(start)
 		}
+		in |= inCall
 		if id, ok := s.flow(b, statProducer, statProduced); ok {
 			if t.calls == nil {
 				t.calls = map[flow]int32{}
@@ -320,32 +371,34 @@ func (s *scan) special(c class, b []byte, this *openEvent, around openEvent, sta
 			t.calls[id] = s.chain()
 		}
 	case execute:
-		id, _ := s.flow(b, statConsumer, statConsumed)
-		if this.exec == 0 {
+		if exec == 0 {
 			if len(t.executions) >= math.MaxInt32-1 {
-				return
+				break
 			}
 			t.executions = append(t.executions, execution{
-				start: start, end: this.end, name: s.later(eventText, this.id), module: s.statText(b, statName), chain: s.chain(),
+				start: start, end: end, name: s.later(eventText, id), module: s.statText(b, statName), chain: s.chain(),
 			})
-			this.exec = int32(len(t.executions))
+			exec = int32(len(t.executions))
 		}
-		if e := &t.executions[this.exec-1]; e.id == (flow{}) {
-			e.id = id
+		e := &t.executions[exec-1]
+		if e.id == (flow{}) {
+			e.id, _ = s.flow(b, statConsumer, statConsumed)
 		}
-		t.executions[this.exec-1].inner = s.later(eventText, this.id)
+		e.inner = s.later(eventText, id)
 	case launch:
-		if this.exec > 0 {
-			e := &t.executions[this.exec-1]
-			e.launched = true
-			if e.launch == 0 {
-				e.launch = s.later(eventText, this.id)
-			}
-			if e.module == 0 {
-				e.module = s.statText(b, statModule)
-			}
+		if exec == 0 {
+			break
+		}
+		e := &t.executions[exec-1]
+		e.launched = true
+		if e.launch == 0 {
+			e.launch = s.later(eventText, id)
+		}
+		if e.module == 0 {
+			e.module = s.statText(b, statModule)
 		}
 	}
+	return in, exec
 }
 
 // called takes a call of an execution: what lies between the last two on the line
@@ -356,7 +409,7 @@ func (s *scan) called(start int64) {
 		t.between = t.between[:0]
 		for id, n := range l.between {
 			for _, o := range l.open {
-				if o.id == id && o.host {
+				if o.id == id && o.in&inHost != 0 {
 					n-- // the call is inside of it
 					break
 				}

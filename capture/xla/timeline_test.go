@@ -1,0 +1,617 @@
+package xla
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// host is a host plane under construction. Names get ids in the order of their use.
+type host struct {
+	lines         []message
+	events, stats map[string]int64
+	late          bool // times of lines come after their events
+}
+
+func newHost() *host { return &host{events: map[string]int64{}, stats: map[string]int64{}} }
+
+func number64(m map[string]int64, name string) int64 {
+	if m[name] == 0 {
+		m[name] = int64(len(m) + 1)
+	}
+	return m[name]
+}
+
+// at is one event: times in microseconds, statistics by their names as int64, uint64,
+// float64, string (held), or ref.
+type at struct {
+	name          string
+	start, length int64
+	stats         map[string]any
+}
+
+type ref string
+
+func (h *host) line(name string, events ...at) *host {
+	m := message{}.int(1, int64(len(h.lines)+1)).text(2, name).int(3, 5000)
+	for _, e := range events {
+		body := message{}.int(1, number64(h.events, e.name)).int(2, e.start*1e6)
+		if e.length != 0 {
+			body = body.int(3, e.length*1e6)
+		}
+		keys := []string{}
+		for k := range e.stats {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			s := message{}.int(1, number64(h.stats, k))
+			switch v := e.stats[k].(type) {
+			case int:
+				s = s.int(4, int64(v))
+			case int64:
+				s = s.int(4, v)
+			case uint64:
+				s = s.int(3, int64(v))
+			case float64:
+				s = append(s, 2<<3|wireFixed64)
+				for i := range 8 {
+					s = append(s, byte(math.Float64bits(v)>>(8*i)))
+				}
+			case string:
+				s = s.text(5, v)
+			case ref:
+				s = s.int(7, number64(h.stats, string(v)))
+			}
+			body = body.bytes(4, s)
+		}
+		m = m.bytes(4, body)
+	}
+	h.lines = append(h.lines, m)
+	return h
+}
+
+func (h *host) plane() message {
+	p := message{}.int(1, 9).text(2, hostPlane)
+	for _, l := range h.lines {
+		p = p.bytes(3, l)
+	}
+	for field, names := range map[int]map[string]int64{4: h.events, 5: h.stats} {
+		for name, id := range names {
+			p = p.bytes(field, message{}.int(1, id).bytes(2, message{}.int(1, id).text(2, name)))
+		}
+	}
+	return p
+}
+
+func (h *host) space() message { return message{}.bytes(1, h.plane()).text(4, "host") }
+
+// pool writes the events of an allocator, whose bytes it keeps count of.
+type pool struct {
+	name         any // allocator_name, or a number for index_on_host
+	inUse, limit int64
+	addresses    map[int64][2]int64
+	kind         func(n int64) any // the type of numbers
+}
+
+func newPool(name any, inUse int64) *pool {
+	return &pool{name: name, inUse: inUse, limit: 1 << 40, addresses: map[int64][2]int64{}, kind: func(n int64) any { return n }}
+}
+
+func (p *pool) event(name string, start int64, more map[string]any) at {
+	s := map[string]any{"bytes_allocated": p.kind(p.inUse), "bytes_available": p.kind(p.limit - p.inUse), "bytes_reserved": p.kind(0), "peak_bytes_in_use": p.kind(0)}
+	switch n := p.name.(type) {
+	case int:
+		s["index_on_host"] = n
+	default:
+		s["allocator_name"] = n
+	}
+	for k, v := range more {
+		s[k] = v
+	}
+	return at{name, start, 0, s}
+}
+
+func (p *pool) alloc(start, addr, requested int64, more ...any) at {
+	chunk := (max(requested, 1) + 255) &^ 255
+	p.inUse += chunk
+	p.addresses[addr] = [2]int64{chunk, requested}
+	stats := map[string]any{"addr": addr, "requested_bytes": p.kind(requested), "allocation_bytes": p.kind(chunk)}
+	for i := 0; i+1 < len(more); i += 2 {
+		stats[more[i].(string)] = more[i+1]
+	}
+	return p.event("MemoryAllocation", start, stats)
+}
+
+func (p *pool) free(start, addr int64) at {
+	size := p.addresses[addr]
+	delete(p.addresses, addr)
+	p.inUse -= size[0]
+	stats := map[string]any{"addr": addr}
+	if _, tpu := p.name.(int); !tpu {
+		stats["requested_bytes"], stats["allocation_bytes"] = p.kind(size[1]), p.kind(size[0])
+	}
+	return p.event("MemoryDeallocation", start, stats)
+}
+
+// timelineSeed is a small profile with every event and statistic that is read.
+func timelineSeed() message {
+	p, q := newPool("GPU_0_bfc", 512), newPool(1, 0)
+	se := clients["stream executor"]
+	events := executions(p, 4, func(i int) bool { return i == 2 }, nest(se.events, se.launch, map[string]any{"_ct": 1, "_c": 2, "module_name": ref("jit_step")}))
+	events = append(events, at{"$train.py:3 f", 9000, 90, nil}, p.alloc(9001, 7, 9, "tf_op", "MatMul", "region_type", ref("temp"), "shape", "[3]", "fragmentation", 0.5))
+	return newHost().line("python", events...).line("other",
+		at{"train", 1, 5, map[string]any{"step_num": 1, "_r": 1, "group_id": 3}}, q.alloc(3, 1, 5), at{"FunctionRun", 10, 5, nil}, q.free(11, 1),
+		at{"CommonPjRtLoadedExecutable::Execute (jit_f)", 20, 5, map[string]any{"_pt": 1, "_p": 2}}, at{"AllocatorRetry::AllocateRaw", 30, 11_000_000, nil},
+		at{"Run", 12_000_000, 10_000_050, nil},
+	).space()
+}
+
+// measured reads bytes as a file and as a stream, which must not differ.
+func measured(t testing.TB, data []byte) (*Capture, *measure.Measurement) {
+	t.Helper()
+	c, err := Read(bytes.NewReader(data), int64(len(data)), "x.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(onlyReader{bytes.NewReader(data)}, -1, "x.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Measurement()
+	if err := m.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dump(s.Measurement()), dump(m); got != want {
+		t.Fatalf("as a stream:\n%s\nas a file:\n%s", got, want)
+	}
+	return c, m
+}
+
+// TestTypes: numbers come as int64, uint64 or double, texts held or by reference.
+func TestTypes(t *testing.T) {
+	want := ""
+	for name, kind := range map[string]func(int64) any{
+		"int64": func(n int64) any { return n }, "uint64": func(n int64) any { return uint64(n) }, "double": func(n int64) any { return float64(n) },
+	} {
+		for _, label := range []any{"GPU_3_bfc", ref("GPU_3_bfc")} {
+			p := newPool(label, 1000)
+			p.kind = kind
+			var events []at
+			for i := range int64(5) {
+				events = append(events, p.alloc(10*i, 4096+i, 100+i, "fragmentation", 0.25), p.free(10*i+5, 4096+i))
+			}
+			events = append(events, p.alloc(60, 1, 1, "fragmentation", 0.25))
+			_, m := measured(t, newHost().line("python", events...).space())
+			got := dump(m)
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s, %T:\n%s\nwant\n%s", name, label, got, want)
+			}
+			if f := m.Facts.Timelines[0]; f.PeakBytes != 1256 || f.Labels["device"] != "3" || f.Fragmentation == nil || *f.Fragmentation != 0.25 {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
+
+// executions are n executions of the module by one client, each of which allocates an
+// output and a temporary; keep says how many outputs stay alive.
+func executions(p *pool, n int, keep func(i int) bool, client func(start int64, inside ...at) []at) []at {
+	var events []at
+	for i := range int64(n) {
+		start := 1000 * i
+		events = append(events, client(start, p.alloc(start+20, 1<<20+i, 5000), p.alloc(start+21, 99, 70000), at{}, p.free(start+80, 99))...)
+		if i > 0 && !keep(int(i)) {
+			events = append(events, p.free(start+500, 1<<20+i-1))
+		}
+		events = append(events, at{"DevicePut", start + 600, 10, nil}, at{"DevicePut", start + 620, 10, nil})
+	}
+	return events
+}
+
+// nest puts events inside others: names from the outside in; a name that begins with
+// "!" is the launch, which is left out unless launched.
+func nest(names []string, launch string, stats map[string]any) func(int64, ...at) []at {
+	return func(start int64, inside ...at) []at {
+		var out []at
+		for i, name := range names {
+			e := at{name, start + int64(i), 100 - 2*int64(i), nil}
+			if i == len(names)-1 {
+				e.stats = stats
+			}
+			out = append(out, e)
+		}
+		for _, e := range inside {
+			switch {
+			case e.name != "":
+				out = append(out, e)
+			case launch != "":
+				out = append(out, at{launch, start + 30, 40, nil})
+			}
+		}
+		return out
+	}
+}
+
+// clients are the generations of PJRT clients.
+var clients = map[string]struct {
+	events []string
+	launch string
+	stats  map[string]any
+}{
+	"stream executor": {[]string{"PjitFunction(step)", "PJRT_LoadedExecutable_Execute", "PjRtStreamExecutorLoadedExecutable::Execute",
+		"PjRtStreamExecutorLoadedExecutable::ExecuteHelper", "PjRtStreamExecutorLoadedExecutable::EnqueueExecution", "Build buffer allocations"}, "jit_step:XLA GPU module", nil},
+	"TFRT": {[]string{"PjitFunction(step)", "TfrtGpuExecutable::ExecuteHelper"}, "GpuExecutable::ExecuteThunks", map[string]any{"name": "jit_step", "device_id": 0}},
+	"common": {[]string{"CommonPjRtLoadedExecutable::Execute (jit_step)", "[0] CommonPjRtLoadedExecutable::Execute (jit_step)", "ExecuteHelperOnSingleDevice",
+		"ExecutePrepare"}, "[0] GpuExecutable::ExecuteThunks", nil},
+	"TPU": {[]string{"PjitFunction(step)", "TfrtTpuLoadedExecutable::Execute", "TfrtTpuLoadedExecutable::ExecuteHelperOnSingleDevice", "TfrtTpuLoadedExecutable::ExecutePrepare",
+		"AllocateOutputBufferWithInputReuse"}, "tpu::System::Execute", nil},
+}
+
+// TestClients: a leak of all outputs is found alike for each client, and a steady run is steady.
+func TestClients(t *testing.T) {
+	for name, client := range clients {
+		for _, leak := range []bool{false, true} {
+			p := newPool("GPU_0_bfc", 1000)
+			h := newHost().line("python", executions(p, 12, func(int) bool { return leak }, nest(client.events, client.launch, client.stats))...)
+			_, m := measured(t, h.space())
+			want := int64(0)
+			if leak {
+				want = 5000
+			}
+			row := findRow(t, m, "growth.bytes_per_step")
+			if row.Value == nil || row.Value.Cmp(measure.Int(want)) != 0 || row.Kind != measure.Exact {
+				t.Errorf("%s: growth %+v, want %d", name, row, want)
+			}
+			if len(m.Facts.Executions) != 1 {
+				t.Fatalf("%s: executions %+v", name, m.Facts.Executions)
+			}
+			x := m.Facts.Executions[0]
+			if x.Count != 12 || x.Labels["module"] != "jit_step" || x.Labels["device"] != "0" || x.NeverLaunched == nil || *x.NeverLaunched != 0 {
+				t.Errorf("%s: executions %+v", name, x)
+			}
+			last := m.Facts.Timelines[0].LastStart
+			if last == nil || last.Module != "jit_step" || len(last.Groups) == 0 {
+				t.Fatalf("%s: last start %+v", name, last)
+			}
+			if !slices.ContainsFunc(last.Groups, func(g measure.LiveGroup) bool {
+				return g.Name == "outputs of jit_step execution 11" && g.Bytes == 5120 && g.Count == 1
+			}) {
+				t.Errorf("%s: live at the last start: %+v", name, last.Groups)
+			}
+			sum := measure.Bytes(0)
+			for _, g := range last.Groups {
+				sum += g.Bytes
+			}
+			if sum != last.InUse {
+				t.Errorf("%s: groups add up to %d, want %d", name, sum, last.InUse)
+			}
+			if name != "TFRT" && !slices.Contains(last.Between, measure.HostEvent{Name: "DevicePut", Count: 2}) {
+				t.Errorf("%s: between the last two calls: %+v", name, last.Between)
+			}
+		}
+	}
+}
+
+// TestNeverLaunched: an execution without a launch inside, for clients that launch
+// inside; never for a client that may launch elsewhere.
+func TestNeverLaunched(t *testing.T) {
+	se := clients["stream executor"]
+	p := newPool("GPU_0_bfc", 0)
+	events := executions(p, 3, func(int) bool { return true }, nest(se.events, se.launch, nil))
+	failed := nest(se.events, "", nil)(5000)
+	_, m := measured(t, newHost().line("python", append(events, failed...)...).space())
+	if n, _ := findRow(t, m, "launch.never_started").Value.Int64(); n != 1 {
+		t.Errorf("%d executions never launched, want 1", n)
+	}
+
+	// All executions of a client that is not known to launch in its own event.
+	p = newPool("GPU_0_bfc", 0)
+	_, m = measured(t, newHost().line("python", executions(p, 3, func(int) bool { return true }, nest([]string{"TfrtGpuExecutable::ExecuteHelper"}, "", nil))...).space())
+	for _, r := range m.Rows {
+		if r.Name == "launch.never_started" {
+			t.Errorf("row %+v, want none", r)
+		}
+	}
+}
+
+// TestRetries: what the allocator records itself counts, and no gap beside it.
+func TestRetries(t *testing.T) {
+	p := newPool("GPU_0_bfc", 0)
+	const second = 1_000_000
+	h := newHost().line("python",
+		p.alloc(1, 1, 100),
+		at{"PjRtStreamExecutorLoadedExecutable::ExecuteHelper", 10 * second, 12 * second, nil},
+		at{"Build buffer allocations", 10*second + 5, 10*second + 20, nil},
+		at{"AllocatorRetry::AllocateRaw", 10*second + 7, 10*second + 1, nil},
+		at{"AllocatorRetry::AllocateRaw", 23 * second, second / 2, nil},
+	)
+	_, m := measured(t, h.space())
+	for name, want := range map[string]measure.Value{"retry.events": measure.Int(2), "retry.longest_seconds": measure.Float(10.000001), "oom.events": measure.Int(1)} {
+		if r := findRow(t, m, name); r.Value == nil || r.Value.Cmp(want) != 0 {
+			t.Errorf("%s: %+v, want %v", name, r, want)
+		}
+	}
+	if len(m.Facts.Waits) != 1 || m.Facts.Waits[0].Count != 2 || m.Facts.Waits[0].GaveUp != 1 {
+		t.Errorf("waits %+v", m.Facts.Waits)
+	}
+}
+
+// TestNoGap: ten seconds that are no failed allocation.
+func TestNoGap(t *testing.T) {
+	const second = 1_000_000
+	for name, events := range map[string][]at{
+		"Python sleeps":      {{"TFE_Py_Execute", 10, 10*second + 50, nil}, {"$builtins sleep", 20, 10*second + 10, nil}},
+		"a step":             {{"train", 10, 10*second + 50, map[string]any{"step_num": 1}}},
+		"waits for a thread": {{"BlockUntilReady", 10, 10*second + 50, nil}},
+		"shorter":            {{"KernelExecute", 10, 10*second - 1, nil}},
+		"much longer":        {{"KernelExecute", 10, 30 * second, nil}},
+	} {
+		p := newPool("GPU_0_bfc", 0)
+		_, m := measured(t, newHost().line("python", append([]at{p.alloc(1, 1, 100)}, events...)...).space())
+		if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != 0 {
+			t.Errorf("%s: %d failed allocations: %+v", name, n, m.Facts.Waits)
+		}
+	}
+	p := newPool("GPU_0_bfc", 0)
+	_, m := measured(t, newHost().line("python", at{"KernelExecute", 10, 10*second + 50, nil}, p.alloc(5*second, 1, 100)).space())
+	if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != 0 {
+		t.Errorf("an allocation in the middle: %+v", m.Facts.Waits)
+	}
+}
+
+// TestFrames: contributors carry the user's frame, and their keys no lines.
+func TestFrames(t *testing.T) {
+	keys := map[string]string{}
+	for _, line := range []int{31, 77} {
+		p := newPool("GPU_0_bfc", 0)
+		_, m := measured(t, newHost().line("python",
+			at{fmt.Sprintf("$train.py:%d load", line), 0, 100, nil}, at{"$pxla.py:12 shard_args", 1, 90, nil}, at{"$<string>:1 f", 2, 85, nil},
+			at{"BufferFromHostBuffer(s32[4096])", 3, 80, nil}, at{"AllocateDestinationBuffer", 4, 70, nil}, p.alloc(5, 1, 1<<20),
+		).space())
+		c := m.ContributorsOf("live.peak_bytes", measure.Labels{"allocator": "GPU_0_bfc", "device": "0"})
+		if len(c) != 1 || c[0].Source == nil || *c[0].Source != (measure.Source{File: "train.py", Line: line}) ||
+			c[0].Display != fmt.Sprintf("BufferFromHostBuffer(s32[4096]) in train.py:%d load", line) {
+			t.Fatalf("contributors %+v", c)
+		}
+		keys[c[0].Key] = c[0].Display
+	}
+	if len(keys) != 1 {
+		t.Errorf("keys change with the line: %v", keys)
+	}
+}
+
+// TestBreaks: a lost event is told with its time, and growth is not.
+func TestBreaks(t *testing.T) {
+	p := newPool("GPU_0_bfc", 0)
+	var events []at
+	for i := range int64(6) {
+		events = append(events, at{"train", 100 * i, 50, map[string]any{"step_num": i, "_r": 1}}, p.alloc(100*i+1, i+1, 1000))
+	}
+	whole := newHost().line("python", events...)
+	c, m := measured(t, whole.space())
+	if len(m.Warnings) != 1 || c.trace.allocators[0].breaks != 0 {
+		t.Fatalf("warnings %q", m.Warnings)
+	}
+	cut := newHost().line("python", slices.Delete(slices.Clone(events), 5, 6)...)
+	_, m = measured(t, cut.space())
+	want := "allocator GPU_0_bfc: the event at 0.000306000 s says that 4,096 B are in use, those before it make 3,072 B: events were lost (1 such places)"
+	if !slices.Contains(m.Warnings, want) {
+		t.Errorf("warnings %q, want %q", m.Warnings, want)
+	}
+	if r := findRow(t, m, "growth.bytes_per_step"); r.Value != nil || !strings.Contains(r.NoData, "lost") {
+		t.Errorf("growth %+v", r)
+	}
+
+	p = newPool("GPU_0_bfc", 0)
+	events = []at{p.alloc(1, 1, 1000)}
+	p.limit *= 2
+	events = append(events, p.alloc(2, 2, 1000))
+	if _, m = measured(t, newHost().line("python", events...).space()); !strings.Contains(strings.Join(m.Warnings, "\n"), "another limit") {
+		t.Errorf("warnings %q", m.Warnings)
+	}
+}
+
+// TestTies: events of two threads at one time are put in the order that adds up.
+func TestTies(t *testing.T) {
+	p := newPool("GPU_0_bfc", 0)
+	first, a, b, d := p.alloc(1, 9, 1), p.alloc(7, 1, 1000), p.alloc(7, 2, 3000), p.free(7, 1)
+	_, m := measured(t, newHost().line("x", first, b, d).line("y", a).space())
+	if f := m.Facts.Timelines[0]; f.Breaks != 0 || f.PeakBytes != 4352 || f.EndBytes != 3328 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestUnsorted: a line out of order is told, and its events still count.
+func TestUnsorted(t *testing.T) {
+	p := newPool("GPU_0_bfc", 0)
+	a, b := p.alloc(7, 1, 1000), p.alloc(9, 2, 3000)
+	_, m := measured(t, newHost().line("x", b, a).space())
+	if f := m.Facts.Timelines[0]; f.Breaks != 0 || f.PeakBytes != 4096 || !strings.Contains(strings.Join(m.Warnings, "\n"), "order of time") {
+		t.Errorf("%+v, warnings %q", f, m.Warnings)
+	}
+}
+
+// TestReplayProperty: a random program's events, on several threads, replay to what
+// the program did: peak, end, net requested bytes, who holds what.
+func TestReplayProperty(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for round := range 60 {
+		name := any("GPU_0_bfc")
+		if round%3 == 0 {
+			name = 4 // TPU: frees tell no sizes
+		}
+		p := newPool(name, 256*random.Int64N(1000))
+		baseline, peak := p.inUse, p.inUse
+		lines := make([][]at, 3)
+		var open []int64
+		var requested int64
+		for i := range int64(300) {
+			l := random.IntN(3)
+			if len(open) > 0 && random.IntN(2) == 0 {
+				k := random.IntN(len(open))
+				requested -= p.addresses[open[k]][1]
+				lines[l] = append(lines[l], p.free(i, open[k]))
+				open = slices.Delete(open, k, k+1)
+			} else {
+				n := random.Int64N(1 << 20)
+				lines[l] = append(lines[l], p.alloc(i, i+1, n, "tf_op", ref(fmt.Sprint("op", random.IntN(5)))))
+				open = append(open, i+1)
+				requested += n
+			}
+			peak = max(peak, p.inUse)
+		}
+		c, m := measured(t, newHost().line("a", lines[0]...).line("b", lines[1]...).line("c", lines[2]...).space())
+		a := c.trace.allocators[0]
+		if a.breaks != 0 || a.peakBytes != peak || a.baseline != baseline || a.inUse(300) != p.inUse || a.netRequested[300] != requested || int(a.replay.live) != len(open) {
+			t.Fatalf("round %d: %+v, want peak %d, end %d, net %d, live %d", round, a.replay, peak, p.inUse, requested, len(open))
+		}
+		for _, metric := range []string{"live.peak_bytes", "live.end_bytes"} {
+			r, sum := findRow(t, m, metric), int64(0)
+			for _, x := range m.ContributorsOf(metric, r.Labels) {
+				sum += int64(x.Bytes)
+			}
+			if n, _ := r.Value.Int64(); n != sum {
+				t.Fatalf("%s: contributors add up to %d, want %d", metric, sum, n)
+			}
+		}
+	}
+}
+
+// TestTimelineHostile: numbers and structures that no profiler writes.
+func TestTimelineHostile(t *testing.T) {
+	huge := map[string]any{"allocator_name": "GPU_0_bfc", "addr": 1, "bytes_allocated": uint64(1 << 63), "bytes_available": 1, "requested_bytes": 1, "allocation_bytes": 1}
+	over := map[string]any{"allocator_name": "GPU_0_bfc", "addr": 1, "bytes_allocated": int64(math.MaxInt64), "bytes_available": int64(math.MaxInt64), "requested_bytes": 1, "allocation_bytes": 1}
+	negative := map[string]any{"allocator_name": "GPU_0_bfc", "addr": 1, "bytes_allocated": int64(-5), "bytes_available": 1}
+	for name, stats := range map[string]map[string]any{"2^63": huge, "a sum of 2^64": over, "negative": negative, "nothing": {}, "not a number": {"bytes_allocated": math.NaN()}} {
+		_, m := measured(t, newHost().line("x", at{"MemoryAllocation", 1, 0, stats}).space())
+		if len(m.Facts.Timelines) != 0 || len(m.Warnings) == 0 {
+			t.Errorf("%s: %+v, warnings %q", name, m.Facts.Timelines, m.Warnings)
+		}
+	}
+
+	// Requested bytes whose sum is over 2^63.
+	p := newPool("GPU_0_bfc", 0)
+	var events []at
+	for i := range int64(6) {
+		e := p.alloc(100*i+1, i+1, 1000)
+		e.stats["requested_bytes"] = int64(math.MaxInt64 / 2)
+		events = append(events, at{"train", 100 * i, 50, map[string]any{"step_num": i}}, e)
+	}
+	_, m := measured(t, newHost().line("x", events...).space())
+	if r := findRow(t, m, "growth.bytes_per_step"); r.Value != nil {
+		t.Errorf("growth %+v", r)
+	}
+
+	// Times beyond all time, and a line whose time comes too late.
+	p = newPool("GPU_0_bfc", 0)
+	h := newHost().line("x", p.alloc(1, 1, 1000), at{"a", math.MaxInt64 / 1_000_000, 5, nil}, at{"b", 5, math.MaxInt64/1_000_000 - 1, nil})
+	h.lines = append(h.lines, message{}.text(2, "late").bytes(4, message{}.int(1, 1)).int(3, 7), message{}.int(3, 1))
+	if _, m = measured(t, h.space()); len(m.Facts.Timelines) != 1 || len(m.Warnings) < 3 {
+		t.Errorf("warnings %q", m.Warnings)
+	}
+
+	// Statistics that name themselves, and ids that nothing explains.
+	p = newPool(ref("allocator_name"), 0)
+	_, m = measured(t, newHost().line("x", p.alloc(1, 1, 1000)).space())
+	if len(m.Facts.Timelines) != 1 || m.Facts.Timelines[0].Labels["allocator"] != "allocator_name" {
+		t.Errorf("%+v", m.Facts.Timelines)
+	}
+
+	// Many empty host planes, and very many planes.
+	var many message
+	p = newPool("GPU_0_bfc", 0)
+	plane := newHost().line("x", p.alloc(1, 1, 1000)).plane()
+	for range 2 * maxHostPlanes {
+		many = many.bytes(1, plane)
+	}
+	for range 200_000 {
+		many = many.bytes(1, message{}.int(1, 1).text(2, "p"))
+	}
+	if _, m = measured(t, many); len(m.Facts.Timelines) != 1 {
+		t.Errorf("%d timelines", len(m.Facts.Timelines))
+	}
+
+	// Events nested without end: each is inside all before it.
+	var deep []at
+	for i := range int64(50_000) {
+		deep = append(deep, at{"f", i, 200_000 - 2*i, nil})
+	}
+	p = newPool("GPU_0_bfc", 0)
+	c, _ := measured(t, newHost().line("x", append(deep[:50_000:50_000], p.alloc(60_000, 1, 1000))...).space())
+	if n := len(c.trace.chains); n > maxStack+1 {
+		t.Errorf("%d links", n)
+	}
+}
+
+// TestTimelineCut: a profile that is cut off anywhere is an error, never half a timeline.
+func TestTimelineCut(t *testing.T) {
+	p := newPool("GPU_0_bfc", 0)
+	data := []byte(newHost().line("x", p.alloc(1, 1, 1000), at{"train", 2, 5, map[string]any{"step_num": 1}}, p.free(9, 1)).space())
+	for n := 1; n < len(data)-6; n++ {
+		for _, r := range []io.Reader{bytes.NewReader(data[:n]), onlyReader{bytes.NewReader(data[:n])}} {
+			if c, err := Read(r, -1, "x.pb"); err == nil && c.trace != nil {
+				t.Fatalf("cut to %d of %d bytes: a timeline and no error", n, len(data))
+			}
+		}
+	}
+	// A byte that changes makes no panic.
+	for i := range data {
+		for _, bit := range []byte{1, 0x10, 0x80} {
+			bad := bytes.Clone(data)
+			bad[i] ^= bit
+			if c, err := Read(bytes.NewReader(bad), int64(len(bad)), "x.pb"); err == nil {
+				if err := c.Measurement().Validate(); err != nil {
+					t.Fatalf("byte %d: %v", i, err)
+				}
+			}
+		}
+	}
+}
+
+// TestSpool: a stream's host plane is set aside in a file that is gone afterwards.
+func TestSpool(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := newPool("GPU_0_bfc", 0)
+	h := newHost().line("x", p.alloc(1, 1, 1000))
+	h.lines = append(h.lines, message{}.bytes(11, make([]byte, spoolInMemory)))
+	measured(t, h.space())
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "peakgate-*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	data := []byte(h.space())
+	c, err := Read(onlyReader{bytes.NewReader(data)}, -1, "x.pb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := c.Measurement().Warnings; !strings.Contains(strings.Join(w, "\n"), "could not be set aside") {
+		t.Errorf("warnings %q", w)
+	}
+
+	broken := io.MultiReader(bytes.NewReader(data[:len(data)/2]), failing{})
+	if _, err := Read(onlyReader{broken}, -1, "x.pb"); !errors.Is(err, errBroken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+var errBroken = errors.New("the disk is gone")
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errBroken }
