@@ -97,7 +97,11 @@ func (s Start) entry(name string) string {
 		limits = append(limits, "max: "+writeValue("0", high, metric.Unit, false))
 	case isSlope(metric.Unit):
 		comment += "; a leak is what grows without end"
-		limits = append(limits, "max: 0 B", "floor: 16 MiB")
+		floor := "floor: 16 MiB"
+		if kind == measure.Exact { // no noise to allow for, only a list of numbers that a program keeps
+			floor = "floor: 1 MiB"
+		}
+		limits = append(limits, "max: 0 B", floor)
 	case high.Cmp(measure.Int(0)) <= 0:
 		return ""
 	case metric.HigherIsBetter:

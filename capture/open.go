@@ -39,6 +39,11 @@ type Options struct {
 	// Progress, if set, is told now and then how far a file has been read; it is
 	// called from the goroutines that read. total is -1 where it is not known.
 	Progress func(path string, done, total int64)
+	// MaxTraceEvents, if above 0, is how many of the newest events of a PyTorch
+	// history are read; that older ones are left out is told.
+	MaxTraceEvents int
+	// Redact takes the names of users out of paths; see [Redact].
+	Redact bool
 }
 
 // A FormatError says that a file is none that peakgate reads.
@@ -161,7 +166,7 @@ func choose(head []byte) (format string, read reader) {
 	}
 	if format, ok := torch.Sniff(head); ok {
 		return format, func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error) {
-			s, err := torch.Read(r, size, name, torch.Options{Root: opt.Root})
+			s, err := torch.Read(r, size, name, torch.Options{Root: opt.Root, MaxEvents: opt.MaxTraceEvents})
 			if err != nil {
 				return nil, err
 			}
@@ -321,7 +326,11 @@ func Measure(target string, paths []string, opt Options) (*measure.Measurement, 
 		}
 	}
 	labelRanks(parts)
-	return measure.Merge(target, parts), nil
+	m := measure.Merge(target, parts)
+	if opt.Redact {
+		Redact(m)
+	}
+	return m, nil
 }
 
 // pathError drops the system call's name from a file error: "x.pb: no such

@@ -52,7 +52,7 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 		}
 	}
 	if e.Max != nil {
-		judge("max", head.Value.Cmp(e.Max.Value) > 0, e.Max.Value,
+		judge("max", head.Value.Cmp(e.Max.Value) > 0 && !little(e, head), e.Max.Value,
 			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), written(e.Max, c.Unit), head.Value.Sub(e.Max.Value).Format(c.Unit)))
 	}
 	if e.Min != nil {
@@ -99,6 +99,15 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 	c.Reason = strings.Join(reasons, "; ")
 	w.attribute(&c, head, base)
 	return c
+}
+
+// little tells that a growth per step is too little to matter: over all the steps
+// that it was taken from it is not more than the entry's floor.
+func little(e *budget.Entry, head row) bool {
+	if e.Floor == nil || head.Samples == 0 || !strings.HasSuffix(string(head.Unit), "/step") {
+		return false
+	}
+	return measure.Float(head.Value.Float64()*float64(head.Samples)).Cmp(e.Floor.Value) <= 0
 }
 
 // waiver applies the waiver of a row, if there is one: below its own limit all

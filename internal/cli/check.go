@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/peakgate/peakgate/budget"
-	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
@@ -35,6 +34,7 @@ against the budget and the base, and reports. The base of a target is the one of
 		f.BoolVar(&o.updateBase, "update-base", false, "write what was measured as the committed base, .peakgate/base/TARGET.json, whatever the verdict is")
 		f.IntVar(&o.runs, "runs", 1, "how many runs a base keeps, the newest `K`; with --update-base")
 		f.BoolVar(&o.quiet, "quiet", false, "no progress")
+		o.read = declareRead(f)
 		return func(args []string) (int, error) {
 			o.targets = args
 			if _, err := renderer(*format); err != nil {
@@ -42,6 +42,9 @@ against the budget and the base, and reports. The base of a target is the one of
 			}
 			if o.runs < 1 || o.runs > 1000 || o.runs > 1 && !o.updateBase {
 				return ExitUsage, usagef("--runs %d: want 1 to 1000, together with --update-base", o.runs)
+			}
+			if err := o.read.validate(); err != nil {
+				return ExitUsage, err
 			}
 			reports, err := o.parseReports()
 			if err != nil {
@@ -70,6 +73,7 @@ type checkOptions struct {
 	reports []string // FORMAT=FILE
 	allowed []string // folders outside of the repository that the budget may name
 	quiet   bool
+	read    *readOptions // nil: all of it, as it is
 
 	updateBase bool
 	runs       int // how many runs a base keeps
@@ -188,7 +192,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	}
 	p := newProgress(s)
 	defer p.done()
-	opt := capture.Options{Root: root}
+	opt := o.read.options(root)
 	if !o.quiet {
 		opt.Progress = p.tell
 	}

@@ -30,6 +30,7 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 		var logs list
 		f.Var(&logs, "log", "a `file` with what the run or the compiler printed; may be given again")
 		quiet := f.Bool("quiet", false, "no progress")
+		read := declareRead(f)
 		return func(args []string) (int, error) {
 			if len(args) == 0 {
 				return ExitUsage, usagef("explain: want at least one capture file, directory or pattern")
@@ -40,13 +41,16 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 			if *top < 1 {
 				return ExitUsage, usagef("--top %d: want at least 1", *top)
 			}
-			m, err := gather("", args, "", s, *quiet)
+			if err := read.validate(); err != nil {
+				return ExitUsage, err
+			}
+			m, err := gather("", args, read, s, *quiet)
 			if err != nil {
 				return ExitNoData, err
 			}
 			in := diagnose.Input{Head: m}
 			if *base != "" {
-				if in.Base, err = gather("", []string{*base}, "", s, *quiet); err != nil {
+				if in.Base, err = gather("", []string{*base}, read, s, *quiet); err != nil {
 					return ExitNoData, err
 				}
 			}

@@ -24,6 +24,7 @@ measurement: its metrics, and who holds the bytes. A measurement written with
 		output := f.String("o", "", "write to this `file` instead of standard output")
 		target := f.String("target", "", "`name` of the target in the measurement")
 		quiet := f.Bool("quiet", false, "no progress")
+		read := declareRead(f)
 		return func(args []string) (int, error) {
 			if len(args) == 0 {
 				return ExitUsage, usagef("measure: want at least one capture file, directory or pattern")
@@ -31,7 +32,10 @@ measurement: its metrics, and who holds the bytes. A measurement written with
 			if err := checkFormat(*format); err != nil {
 				return ExitUsage, err
 			}
-			m, err := gather(*target, args, "", s, *quiet)
+			if err := read.validate(); err != nil {
+				return ExitUsage, err
+			}
+			m, err := gather(*target, args, read, s, *quiet)
 			if err != nil {
 				return ExitNoData, err
 			}
@@ -57,6 +61,7 @@ one are where it leaks. --steps says how many steps lie between.`,
 		leak := f.Bool("leak", false, "the two are dumps of one process, BASE the earlier")
 		steps := f.Int64("steps", 0, "how many steps lie between the two dumps, `N`; 0 takes the marks in them")
 		quiet := f.Bool("quiet", false, "no progress")
+		read := declareRead(f)
 		return func(args []string) (int, error) {
 			if len(args) != 2 {
 				return ExitUsage, usagef("diff: want two captures, BASE and HEAD, got %d", len(args))
@@ -64,13 +69,13 @@ one are where it leaks. --steps says how many steps lie between.`,
 			if *steps < 0 || *steps > 0 && !*leak {
 				return ExitUsage, usagef("--steps %d: want a number of steps above 0, with --leak", *steps)
 			}
-			if err := checkFormat(*format); err != nil {
+			if err := errors.Join(checkFormat(*format), read.validate()); err != nil {
 				return ExitUsage, err
 			}
 			var sides [2]*measure.Measurement
 			for i, path := range args {
 				var err error
-				if sides[i], err = gather("", []string{path}, "", s, *quiet); err != nil {
+				if sides[i], err = gather("", []string{path}, read, s, *quiet); err != nil {
 					return ExitNoData, err
 				}
 			}
@@ -84,9 +89,36 @@ one are where it leaks. --steps says how many steps lie between.`,
 	},
 }
 
+// readOptions say how captures are read.
+type readOptions struct {
+	maxEvents int
+	redact    bool
+}
+
+func declareRead(f *flag.FlagSet) *readOptions {
+	r := &readOptions{}
+	f.IntVar(&r.maxEvents, "max-trace-events", 0, "read only the newest `N` events of a PyTorch history, and say so; 0 reads all")
+	f.BoolVar(&r.redact, "redact", false, "take the names of users out of paths: /home/NAME and /Users/NAME become ~")
+	return r
+}
+
+func (r *readOptions) validate() error {
+	if r.maxEvents < 0 || r.maxEvents == 1 {
+		return usagef("--max-trace-events %d: want 2 or more, or 0 for all", r.maxEvents)
+	}
+	return nil
+}
+
+func (r *readOptions) options(root string) capture.Options {
+	if r == nil {
+		r = &readOptions{}
+	}
+	return capture.Options{Root: root, MaxTraceEvents: r.maxEvents, Redact: r.redact}
+}
+
 // gather finds and reads all captures that the patterns name, with progress.
-func gather(target string, patterns []string, root string, s Streams, quiet bool) (*measure.Measurement, error) {
-	opt := capture.Options{Root: root}
+func gather(target string, patterns []string, read *readOptions, s Streams, quiet bool) (*measure.Measurement, error) {
+	opt := read.options("")
 	if !quiet {
 		p := newProgress(s)
 		defer p.done()
@@ -101,7 +133,11 @@ func find(target string, patterns []string, opt capture.Options, within *guard) 
 	var files, warnings []string
 	if len(patterns) == 1 && within == nil {
 		if runs := openRuns(patterns[0]); runs != nil {
-			return runs.Runs[len(runs.Runs)-1], nil
+			newest := runs.Runs[len(runs.Runs)-1]
+			if opt.Redact {
+				capture.Redact(newest)
+			}
+			return newest, nil
 		}
 	}
 	for _, pattern := range patterns {
