@@ -48,8 +48,8 @@ func grown(sites, steps int) measure.SnapshotFact {
 	return s
 }
 
-// failed makes a failed allocation, in MiB.
-func failed(request, left, live, reserved, usable, largest int64, change func(*measure.OOMFact)) measure.SnapshotFact {
+// outOfMemory makes a failed allocation, in MiB.
+func outOfMemory(request, left, live, reserved, usable, largest int64, change func(*measure.OOMFact)) measure.SnapshotFact {
 	free := measure.Bytes(left * mi)
 	o := measure.OOMFact{Event: 7, RequestBytes: measure.Bytes(request * mi), DeviceFreeBytes: &free, LiveBytes: measure.Bytes(live * mi), ReservedBytes: measure.Bytes(reserved * mi), Layout: "exact",
 		InactiveBytes: measure.Bytes((reserved - live) * mi), UsableBytes: measure.Bytes(usable * mi), LargestUsableBytes: measure.Bytes(largest * mi), UsableHoles: 5, UsableSegments: 2, Site: "a.py:3 f", Source: &measure.Source{File: "a.py", Line: 3}}
@@ -120,28 +120,28 @@ var torchCases = map[string]struct {
 	good   Input
 }{
 	"torch-oom-fragmentation": {
-		alone(failed(1024, 600, 900, 3200, 2300, 200, nil)),
+		alone(outOfMemory(1024, 600, 900, 3200, 2300, 200, nil)),
 		"an allocation of 1.00 GiB failed at a.py:3 f: live 900.00 MiB, reserved 3.12 GiB, left on the device 600.00 MiB; 2.25 GiB that it could use are free, in 5 pieces of 2 segments, and the largest is 200.00 MiB: fragmentation", 2300,
-		alone(failed(1024, 20, 3100, 3200, 100, 50, nil)),
+		alone(outOfMemory(1024, 20, 3100, 3200, 100, 50, nil)),
 	},
 	"torch-oom-pressure": {
-		alone(failed(1024, 20, 3100, 3200, 100, 50, nil)),
+		alone(outOfMemory(1024, 20, 3100, 3200, 100, 50, nil)),
 		"only 100.00 MiB of what is reserved is free, live tensors are 96 % of the 3.14 GiB that this process can have: memory pressure, allocator tuning will not help", 1024 - 50,
-		alone(failed(1024, 600, 900, 3200, 2300, 200, nil)),
+		alone(outOfMemory(1024, 600, 900, 3200, 2300, 200, nil)),
 	},
 	"torch-oom-stranded": {
-		alone(failed(500, 100, 1000, 2000, 200, 100, func(o *measure.OOMFact) { o.PrivateBytes = 700 * mi })),
+		alone(outOfMemory(500, 100, 1000, 2000, 200, 100, func(o *measure.OOMFact) { o.PrivateBytes = 700 * mi })),
 		"700.00 MiB are in private pools, 100.00 MiB belong to another stream or to the pool of small blocks", 800,
-		alone(failed(500, 100, 1000, 2000, 900, 100, nil)),
+		alone(outOfMemory(500, 100, 1000, 2000, 900, 100, nil)),
 	},
 	"torch-oom-limit": {
-		alone(failed(500, 700, 1000, 1200, 100, 100, nil)), "a limit of the process made it fail", 0,
-		alone(failed(500, 400, 1000, 1200, 100, 100, nil)),
+		alone(outOfMemory(500, 700, 1000, 1200, 100, 100, nil)), "a limit of the process made it fail", 0,
+		alone(outOfMemory(500, 400, 1000, 1200, 100, 100, nil)),
 	},
 	"torch-oom-foreign": {
-		alone(twice(failed(500, 900, 1000, 1200, 100, 100, nil), failed(500, 100, 1000, 1200, 100, 100, nil))),
+		alone(twice(outOfMemory(500, 900, 1000, 1200, 100, 100, nil), outOfMemory(500, 100, 1000, 1200, 100, 100, nil))),
 		"fell from 2.05 GiB to 1.27 GiB: 800.00 MiB went to something outside PyTorch's allocator", 800,
-		alone(twice(failed(500, 100, 1000, 1200, 100, 100, nil), failed(500, 900, 1000, 1200, 100, 100, nil))),
+		alone(twice(outOfMemory(500, 100, 1000, 1200, 100, 100, nil), outOfMemory(500, 900, 1000, 1200, 100, 100, nil))),
 	},
 	"torch-alloc-retries": {
 		alone(measure.SnapshotFact{Churn: &measure.ChurnFact{Retries: 2, RetriedBytes: 64 * mi}}), "the device was full 2 times", 0,
@@ -318,15 +318,15 @@ func TestOOMVerdicts(t *testing.T) {
 		s    measure.SnapshotFact
 		want string
 	}{
-		{"request above all that is free", failed(1000, 100, 500, 1000, 500, 300, nil), "torch-oom-pressure"},
-		{"one byte short", failed(600, 100, 500, 1000, 500, 300, func(o *measure.OOMFact) { o.RequestBytes++ }), "torch-oom-pressure"},
-		{"just enough in pieces", failed(600, 100, 500, 1000, 500, 300, nil), "torch-oom-fragmentation"},
-		{"enough, but live is 95 %", failed(60, 0, 950, 1000, 60, 20, func(o *measure.OOMFact) { o.InactiveBytes = 60 * mi }), "torch-oom-pressure"},
-		{"layout not known", failed(300, 10, 500, 1000, 0, 0, func(o *measure.OOMFact) { o.Layout = "" }), "torch-oom-fragmentation"},
-		{"layout not known, nothing free", failed(300, 10, 900, 1000, 0, 0, func(o *measure.OOMFact) { o.Layout = "" }), "torch-oom-pressure"},
-		{"no number of the device", failed(300, 10, 500, 1000, 400, 100, func(o *measure.OOMFact) { o.DeviceFreeBytes = nil }), "torch-oom-fragmentation"},
-		{"other stream", failed(300, 10, 500, 1000, 100, 100, nil), "torch-oom-stranded"},
-		{"the device had more", failed(300, 400, 500, 1000, 100, 100, nil), "torch-oom-limit"},
+		{"request above all that is free", outOfMemory(1000, 100, 500, 1000, 500, 300, nil), "torch-oom-pressure"},
+		{"one byte short", outOfMemory(600, 100, 500, 1000, 500, 300, func(o *measure.OOMFact) { o.RequestBytes++ }), "torch-oom-pressure"},
+		{"just enough in pieces", outOfMemory(600, 100, 500, 1000, 500, 300, nil), "torch-oom-fragmentation"},
+		{"enough, but live is 95 %", outOfMemory(60, 0, 950, 1000, 60, 20, func(o *measure.OOMFact) { o.InactiveBytes = 60 * mi }), "torch-oom-pressure"},
+		{"layout not known", outOfMemory(300, 10, 500, 1000, 0, 0, func(o *measure.OOMFact) { o.Layout = "" }), "torch-oom-fragmentation"},
+		{"layout not known, nothing free", outOfMemory(300, 10, 900, 1000, 0, 0, func(o *measure.OOMFact) { o.Layout = "" }), "torch-oom-pressure"},
+		{"no number of the device", outOfMemory(300, 10, 500, 1000, 400, 100, func(o *measure.OOMFact) { o.DeviceFreeBytes = nil }), "torch-oom-fragmentation"},
+		{"other stream", outOfMemory(300, 10, 500, 1000, 100, 100, nil), "torch-oom-stranded"},
+		{"the device had more", outOfMemory(300, 400, 500, 1000, 100, 100, nil), "torch-oom-limit"},
 	} {
 		fs := Run(alone(c.s))
 		if got := rules(fs); got != c.want {
@@ -342,7 +342,7 @@ func TestOOMVerdicts(t *testing.T) {
 // TestFragmentationAdvice: in its order, never what is set already, never both
 // settings, never expandable segments beside private pools.
 func TestFragmentationAdvice(t *testing.T) {
-	frag := func() measure.SnapshotFact { return failed(1024, 600, 900, 3200, 2300, 200, nil) }
+	frag := func() measure.SnapshotFact { return outOfMemory(1024, 600, 900, 3200, 2300, 200, nil) }
 	pools := []measure.PoolFact{{Pool: "(1,0)", Private: true, ReservedBytes: mi}}
 	large := []measure.PoolFact{{Pool: "(0,0)", Class: "large", Segments: 4, Holes: 9, ReservedBytes: 3200 * mi}}
 	for _, c := range []struct {
@@ -363,7 +363,7 @@ func TestFragmentationAdvice(t *testing.T) {
 			s.Pools = pools
 			return s
 		}(), "", []string{"1. let"}},
-		{"a small request", failed(5, 2, 900, 3200, 2300, 4, nil), "", []string{"1. PYTORCH_ALLOC_CONF=exp", "2. if that is not possible, PYTORCH_ALLOC_CONF=max_split_size_mb:21", "3. let"}},
+		{"a small request", outOfMemory(5, 2, 900, 3200, 2300, 4, nil), "", []string{"1. PYTORCH_ALLOC_CONF=exp", "2. if that is not possible, PYTORCH_ALLOC_CONF=max_split_size_mb:21", "3. let"}},
 	} {
 		in := alone(c.s)
 		in.Head.Environment["torch"] = c.torch
