@@ -20,8 +20,14 @@ type module struct {
 	in     *measure.Measurement
 	labels measure.Labels // module, program, file, …: all but memory_space
 	fact   measure.ModuleFact
-	plans  []plan           // in the order of the rows
-	rows   map[string]int64 // of the measurement, by name and labels
+	plans  []plan // in the order of the rows
+	*index
+}
+
+// index finds rows and contributors of a measurement by name and labels.
+type index struct {
+	rows    map[string]int64
+	holders map[string][]measure.Contributor // nil until first asked for
 }
 
 // plan is one memory space of a module.
@@ -37,7 +43,8 @@ func modules(m *measure.Measurement) []module {
 	if m == nil {
 		return nil
 	}
-	facts, plans, rows := map[string]measure.ModuleFact{}, map[string]measure.PlanFact{}, map[string]int64{}
+	facts, plans := map[string]measure.ModuleFact{}, map[string]measure.PlanFact{}
+	found := &index{rows: map[string]int64{}}
 	for _, f := range m.Facts.Modules {
 		facts[f.Labels.Key()] = f
 	}
@@ -51,7 +58,7 @@ func modules(m *measure.Measurement) []module {
 			continue
 		}
 		if n, exact := r.Value.Int64(); exact {
-			rows[r.Name+"\x00"+r.Labels.Key()] = n
+			found.rows[r.Name+"\x00"+r.Labels.Key()] = n
 		}
 		if r.Name != "plan.need_bytes" {
 			continue
@@ -67,7 +74,7 @@ func modules(m *measure.Measurement) []module {
 					labels[k] = v
 				}
 			}
-			out = append(out, module{in: m, labels: labels, rows: rows, fact: facts[r.Labels.Key("memory_space", "file")]})
+			out = append(out, module{in: m, labels: labels, index: found, fact: facts[r.Labels.Key("memory_space", "file")]})
 		}
 		fact, ok := plans[r.Labels.Key()]
 		if !ok {
@@ -124,11 +131,17 @@ func (m *module) all(metric string) (sum measure.Bytes) {
 
 // contributors gives who holds a row's bytes.
 func (p plan) contributors(metric string) []measure.Contributor {
-	cs := p.module.in.ContributorsOf(metric, p.labels)
+	x := p.module.index
+	if x.holders == nil {
+		x.holders = map[string][]measure.Contributor{}
+		for _, c := range p.module.in.Contributors {
+			key := c.Metric + "\x00" + c.Labels.Key()
+			x.holders[key] = append(x.holders[key], c)
+		}
+	}
+	cs := x.holders[metric+"\x00"+p.labels.Key()]
 	if len(cs) == 0 {
-		without := p.labels.With("file", "")
-		delete(without, "file")
-		cs = p.module.in.ContributorsOf(metric, without)
+		cs = x.holders[metric+"\x00"+p.labels.Key("file")]
 	}
 	return cs
 }
