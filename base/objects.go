@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,11 +20,33 @@ const (
 	maxTotal = 256 << 30
 )
 
-// blob reads one file of the base into memory.
+// maxLinks is how many links one path may lead through.
+const maxLinks = 8
+
+// blob reads one file of the base into memory, through links inside the base.
 func (t *Tree) blob(path string, limit int64) ([]byte, error) {
+	return t.linked(path, limit, maxLinks)
+}
+
+func (t *Tree) linked(path string, limit int64, links int) ([]byte, error) {
 	found, err := t.list([]string{path})
 	if err != nil {
 		return nil, err
+	}
+	if links > 0 && len(found) == 1 && found[0].path == path && found[0].mode == symlinkMode {
+		var to []byte
+		err := t.batch("--batch", found, func(_ entry, size int64, r *bufio.Reader) (err error) {
+			to, err = io.ReadAll(io.LimitReader(r, min(size, 4096)))
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		next := pathpkg.Join(pathpkg.Dir(path), string(to))
+		if pathpkg.IsAbs(string(to)) || next == ".." || strings.HasPrefix(next, "../") {
+			return nil, fmt.Errorf("%s: a link that leads outside of the repository", t.at(path))
+		}
+		return t.linked(next, limit, links-1)
 	}
 	if len(found) != 1 || found[0].path != path || found[0].mode == symlinkMode || found[0].mode == submoduleMode {
 		return nil, fmt.Errorf("%s: not a file", t.at(path))

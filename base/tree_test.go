@@ -407,7 +407,7 @@ func TestSubmodulesAndLinks(t *testing.T) {
 	}
 	base = r.commit("4")
 	_, err := r.at("peakgate.yml", base).Load("eval", nil, capture.Options{})
-	wantLine(t, err, ".peakgate/base/eval.json@"+base[:12]+": not a file")
+	wantLine(t, err, ".peakgate/base/eval.json@"+base[:12]+": a link that leads outside of the repository")
 }
 
 func TestPartialClone(t *testing.T) {

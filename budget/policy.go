@@ -100,3 +100,14 @@ func (p *parser) readPolicy(v pair) Policy {
 	})
 	return out
 }
+
+// PolicyOf reads the policy of one file, whatever else is wrong with the file or
+// with what it includes: so that a damaged budget is still as strict as it says.
+// ok is false where not even that can be read.
+func PolicyOf(data []byte, file string) (policy Policy, ok bool) {
+	d := (&loader{}).parse(data, file)
+	if d == nil {
+		return Policy{}, false
+	}
+	return d.policy.withDefaults(), true
+}

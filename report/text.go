@@ -138,6 +138,7 @@ func passRow(c *compare.Check, common measure.Labels) []string {
 			change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
 		}
 	}
+	change += spread(c)
 	return []string{"pass", plain(rowName(c.Metric, without(c.Labels, common))), c.Head.Format(c.Unit), change, plain(c.Limit.Text)}
 }
 

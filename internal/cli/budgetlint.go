@@ -101,7 +101,7 @@ func (l *linter) lint(s Streams, look bool) error {
 			found[t.Name] = l.look(t, file)
 		}
 	}
-	l.findings = append(l.findings, budget.Lint(file, found, budget.DateOf(s.now()))...)
+	l.findings = append(l.findings, budget.Lint(file, found, budget.DateOf(s.now().UTC()))...)
 	slices.SortStableFunc(l.findings, func(a, b *budget.Error) int {
 		return cmp.Or(cmp.Compare(slices.Index(file.Files, a.File), slices.Index(file.Files, b.File)),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Message, b.Message))

@@ -175,13 +175,10 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 		return nil, nil, err
 	}
 	from.within = within
-	old, changes, warnings := from.previous(file)
-	if old != nil {
-		from.old, changes = old, from.changes(old, file)
-	}
+	changes, warnings := from.previous(file)
 	root := repositoryRoot(o.config)
-	if trustsBase(old) {
-		file, from.folder, from.prefix = old, path.Dir(old.Path), relative(root)
+	if trustsBase(from.old) {
+		file, from.folder, from.prefix = from.old, path.Dir(from.old.Path), relative(root)
 	}
 	targets, err := o.selectTargets(file)
 	if err != nil {
@@ -196,7 +193,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if !o.quiet {
 		opt.Progress = p.tell
 	}
-	today, measured := budget.DateOf(s.now()), map[string]*measure.Measurement{}
+	today, measured := budget.DateOf(s.now().UTC()), map[string]*measure.Measurement{}
 	var results []compare.TargetResult
 	if err := from.confine(targets, sources); err != nil {
 		return nil, nil, err
