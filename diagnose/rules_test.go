@@ -213,7 +213,7 @@ var cases = map[string]struct {
 	},
 	"remat-lost": {
 		Input{Base: made(rows{"need_bytes": 300, "forward_kept_bytes": 50}, measure.ModuleFact{Remat: 9}, nil), Head: made(rows{"need_bytes": 500, "forward_kept_bytes": 250}, measure.ModuleFact{Remat: 2}, nil)},
-		"XLA rematerialized 2 instructions, 9 in the base, and 250.00 MiB of it is kept for the backward pass instead of 50.00 MiB", 200,
+		"XLA rematerialized 2 instructions (9 in the base), so the forward pass keeps 250.00 MiB for the backward pass (50.00 MiB in the base)", 200,
 		// What was in host memory is on the device now: that is offloading, not remat.
 		Input{Base: made(rows{"need_bytes": 300, "forward_kept_bytes host": 200, "need_bytes host": 200}, measure.ModuleFact{Checkpointed: 9}, nil), Head: made(rows{"need_bytes": 500, "forward_kept_bytes": 200}, measure.ModuleFact{Checkpointed: 8}, nil)},
 	},

@@ -72,17 +72,17 @@ var xlaPairRules = []Rule{
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
-			what := fmt.Sprintf("%d instructions compute parts of the forward pass again, %d in the base", h.Checkpointed, b.Checkpointed)
+			what := fmt.Sprintf("%s the forward pass (%d in the base)", plural(h.Checkpointed, "instruction recomputes", "instructions recompute"), b.Checkpointed)
 			f = p.head.finding(Warning, Measured, "remat lost: ")
 			if h.Checkpointed > 0 {
 				f.Text = "less remat: "
 			}
 			f.Fix = "put jax.checkpoint back around the function"
 			if h.Checkpointed >= b.Checkpointed {
-				what = fmt.Sprintf("XLA rematerialized %d instructions, %d in the base", h.Remat, b.Remat)
+				what = fmt.Sprintf("XLA rematerialized %s (%d in the base)", plural(h.Remat, "instruction", "instructions"), b.Remat)
 				f.Fix = rematFix
 			}
-			f.Text += fmt.Sprintf("%s, and %s of it is kept for the backward pass instead of %s%s", what, p.head.all("plan.forward_kept_bytes"), p.base.all("plan.forward_kept_bytes"), who)
+			f.Text += fmt.Sprintf("%s, so the forward pass keeps %s for the backward pass (%s in the base)%s", what, p.head.all("plan.forward_kept_bytes"), p.base.all("plan.forward_kept_bytes"), who)
 			f.Cost, f.SavingBytes, f.Source = rematCost, grew, at
 			return f, true
 		}),
