@@ -30,6 +30,9 @@ type Input struct {
 	// Steps is how many steps lie between, 0 where nobody said.
 	Earlier bool
 	Steps   int64
+	// DeviceMemory is what the device has, where the caller knows it, in bytes: no
+	// snapshot says so.
+	DeviceMemory measure.Bytes
 
 	modules []module     // of Head
 	pairs   []modulePair // of Base and Head
@@ -97,15 +100,20 @@ func Changed(in Input) []measure.Finding {
 	}
 	// A module or device of the base may have another name or number, so the rule
 	// alone stands for the finding.
-	had := map[string]bool{}
-	for _, f := range Run(Input{Head: in.Base}) {
-		had[f.Rule] = true
+	had, saved := map[string]bool{}, map[string]measure.Bytes{}
+	for _, f := range Run(Input{Head: in.Base, DeviceMemory: in.DeviceMemory}) {
+		had[f.Rule], saved[f.Rule] = true, max(saved[f.Rule], f.SavingBytes)
 	}
-	news := map[string]bool{}
+	news, grows := map[string]bool{}, map[string]bool{}
 	for _, r := range Rules() {
 		news[r.Name] = r.Compares || !r.Standing && !had[r.Name]
+		grows[r.Name] = r.Family == "torch" && !r.Standing
 	}
-	return slices.DeleteFunc(Run(in), func(f measure.Finding) bool { return !news[f.Rule] })
+	return slices.DeleteFunc(Run(in), func(f measure.Finding) bool {
+		// A leak that got worse by a quarter is news as well.
+		worse := grows[f.Rule] && f.Severity != Note && f.SavingBytes > saved[f.Rule]+saved[f.Rule]/4
+		return !news[f.Rule] && !worse
+	})
 }
 
 func rank(severity string) int { return slices.Index([]string{Error, Warning, Note}, severity) }

@@ -11,27 +11,27 @@ import (
 // at the moment of the failure, not at the dump, which may be much later.
 var torchOOMRules = []Rule{
 	{
-		Name: "torch-oom-fragmentation", Family: "torch", Find: eachOOM(fragmentation),
+		Name: "torch-oom-fragmentation", Family: "torch", Find: eachOOM("fragmentation", fragmentation),
 		Doc: "An allocation failed although more than the request was free: in pieces, none of them large enough. " +
 			"Evidence: the request, the sum of the free ranges that this request could use (its stream, pool and size class) and the largest of them. " +
 			"Fix, in this order: `expandable_segments:True` where it is not on and no private pool is in use; else `max_split_size_mb` near the request; never both. Then fewer different sizes (padding).",
 	},
 	{
-		Name: "torch-oom-pressure", Family: "torch", Find: eachOOM(pressure),
+		Name: "torch-oom-pressure", Family: "torch", Find: eachOOM("pressure", pressure),
 		Doc: "An allocation failed because live tensors fill what the process can have: the free ranges and what the driver has left add up to less than the request, or live tensors are 95 % of all. " +
 			"No allocator setting helps. Fix: a smaller batch, checkpointing, sharding, lower precision, by what holds the bytes. The saving is what the request lacked.",
 	},
 	{
-		Name: "torch-oom-stranded", Family: "torch", Find: eachOOM(stranded),
+		Name: "torch-oom-stranded", Family: "torch", Find: eachOOM("stranded", stranded),
 		Doc: "An allocation failed while enough was free in places that this request may not use: a private pool (a CUDA graph's or the user's), another stream, the pool of small blocks.",
 	},
 	{
-		Name: "torch-oom-limit", Family: "torch", Find: eachOOM(limited),
+		Name: "torch-oom-limit", Family: "torch", Find: eachOOM("limit", limited),
 		Doc: "An allocation failed although the driver had more left than was asked for: the process has a limit of its own (`torch.cuda.set_per_process_memory_fraction`, MPS).",
 	},
 	{
-		Name: "torch-oom-foreign", Family: "torch", Find: eachSnapshot(foreign),
-		Doc: "Memory outside PyTorch's allocator made the allocation fail. Evidence: reserved and free memory together shrank between two failures in one file, or lie well below the device's memory where that was given. " +
+		Name: "torch-oom-foreign", Family: "torch", Find: foreign,
+		Doc: "Memory outside PyTorch's allocator made the allocation fail. Evidence: reserved and free memory together lie well below the device's memory (`explain --device-memory`), and the request would have fitted into the rest; or they shrank between two failures in one file. " +
 			"The rest is held by another process, NCCL, the CUDA context or libraries: a snapshot cannot see it.",
 	},
 	{
@@ -42,33 +42,39 @@ var torchOOMRules = []Rule{
 
 // eachOOM gives the findings on the newest failed allocation of each device;
 // its text says how many there were.
-func eachOOM(judge func(m *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding) func(Input) []measure.Finding {
-	return eachSnapshot(func(m *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
-		if len(s.OOMs) == 0 {
-			return nil
-		}
-		o := s.OOMs[len(s.OOMs)-1]
-		out := judge(m, s, o)
-		for i := range out {
-			out[i].Severity, out[i].Source = Error, o.Source
-			out[i].Evidence = Inferred
-			if o.Layout == "exact" && o.DeviceFreeBytes != nil {
-				out[i].Evidence = Measured
+func eachOOM(want string, judge func(m *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding) func(Input) []measure.Finding {
+	return func(in Input) []measure.Finding {
+		return eachSnapshot(func(m *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
+			if len(s.OOMs) == 0 {
+				return nil
 			}
-			if n := len(s.OOMs); n > 1 {
-				out[i].Text += fmt.Sprintf("; it is the last of %d failures in this file", n)
+			o := s.OOMs[len(s.OOMs)-1]
+			if verdict(o, in.DeviceMemory) != want {
+				return nil
 			}
-		}
-		return out
-	})
+			out := judge(m, s, o)
+			for i := range out {
+				out[i].Severity, out[i].Source = Error, o.Source
+				out[i].Evidence = Inferred
+				if o.Layout == "exact" && o.DeviceFreeBytes != nil {
+					out[i].Evidence = Measured
+				}
+				if n := len(s.OOMs); n > 1 {
+					out[i].Text += fmt.Sprintf("; it is the last of %d failures in this file", n)
+				}
+			}
+			return out
+		})(in)
+	}
 }
 
-// verdict is one of "limit", "pressure", "stranded" and "fragmentation", decided
-// by the numbers that the texts print.
+// verdict is one of "limit", "foreign", "pressure", "stranded" and
+// "fragmentation", decided by the numbers that the texts print. device is what
+// the device has, 0 where that is not known.
 //
 // At a failure the allocator has already returned every segment that was wholly
 // free, so what is free then are holes of segments in use (and private pools).
-func verdict(o measure.OOMFact) string {
+func verdict(o measure.OOMFact, device measure.Bytes) string {
 	var left measure.Bytes
 	if o.DeviceFreeBytes != nil {
 		left = *o.DeviceFreeBytes
@@ -76,10 +82,11 @@ func verdict(o measure.OOMFact) string {
 	switch all := o.ReservedBytes + left; {
 	case left >= o.RequestBytes+2<<20: // a segment is rounded up to 2 MiB
 		return "limit"
-	case freeBytes(o)+left < o.RequestBytes:
-		return "pressure"
-	case o.LiveBytes >= all-all/20:
-		// Pieces of less than 5 %: the next request would fail.
+	case freeBytes(o)+left < o.RequestBytes,
+		o.LiveBytes >= all-all/20: // pieces of less than 5 %: the next request would fail
+		if n := outside(o, device); n >= contextBytes+device/20 && n-contextBytes >= o.RequestBytes-left {
+			return "foreign"
+		}
 		return "pressure"
 	case o.Layout != "" && o.UsableBytes+left < o.RequestBytes:
 		return "stranded"
@@ -118,9 +125,6 @@ func about(o measure.OOMFact) string {
 }
 
 func fragmentation(m *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
-	if verdict(o) != "fragmentation" {
-		return nil
-	}
 	f := measure.Finding{SavingBytes: freeBytes(o)}
 	if o.Layout == "" {
 		f.Text = figures(o) + fmt.Sprintf("; %s are reserved and free, so this is fragmentation, but the file does not show the free ranges", freeBytes(o))
@@ -180,9 +184,6 @@ func splitSize(s *measure.SnapshotFact, request measure.Bytes) int64 {
 }
 
 func pressure(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
-	if verdict(o) != "pressure" {
-		return nil
-	}
 	var left measure.Bytes
 	if o.DeviceFreeBytes != nil {
 		left = *o.DeviceFreeBytes
@@ -199,7 +200,7 @@ func pressure(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact
 		f.Text += "; most is allocated at " + strings.Join(names, ", ")
 	}
 	if o.DeviceFreeBytes != nil {
-		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi"
+		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi, or give --device-memory"
 	}
 	f.Fix = relieve(o)
 	return []measure.Finding{f}
@@ -225,9 +226,6 @@ func relieve(o measure.OOMFact) string {
 }
 
 func limited(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
-	if verdict(o) != "limit" {
-		return nil
-	}
 	return []measure.Finding{{
 		Text: figures(o) + "; the device had more left than was asked for: a limit of the process made it fail",
 		Fix:  "look for torch.cuda.set_per_process_memory_fraction, or a memory limit of MPS or of the container's device plugin",
@@ -235,9 +233,6 @@ func limited(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact)
 }
 
 func stranded(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
-	if verdict(o) != "stranded" {
-		return nil
-	}
 	other := max(0, o.InactiveBytes-o.UsableBytes-o.PrivateBytes)
 	f := measure.Finding{SavingBytes: o.PrivateBytes + other}
 	f.Text = figures(o) + fmt.Sprintf("; of what is reserved and free it can use only %s%s: %s are in private pools, %s belong to another stream or to the pool of small blocks",
@@ -250,31 +245,63 @@ func stranded(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 	return []measure.Finding{f}
 }
 
-// foreign compares what the process could have at two failures: if it shrank,
-// somebody else took it.
-func foreign(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
-	var most, least *measure.OOMFact
+// contextBytes is what a process takes of a device beside PyTorch's allocator in
+// any case: CUDA's context and the code of its libraries, 0.3 to 0.8 GiB.
+const contextBytes = 1 << 30
+
+// outside is what of a device neither PyTorch's allocator has nor is left; 0
+// where it is not known.
+func outside(o measure.OOMFact, device measure.Bytes) measure.Bytes {
+	if device == 0 || o.DeviceFreeBytes == nil {
+		return 0
+	}
+	return device - visible(&o)
+}
+
+const foreignFix = "look at nvidia-smi and torch.cuda.device_memory_used(device) for other processes, NCCL buffers and libraries; a snapshot cannot see them"
+
+// foreign looks for memory that somebody else holds: beside a device whose size
+// was given, else by what came between two failures.
+func foreign(in Input) []measure.Finding {
+	out := eachOOM("foreign", func(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
+		n := outside(o, in.DeviceMemory)
+		return []measure.Finding{{SavingBytes: n, Fix: foreignFix,
+			Text: figures(o) + fmt.Sprintf("; of the device's %s, %s are held outside of PyTorch's allocator", in.DeviceMemory, n)}}
+	})(in)
+	if len(out) > 0 {
+		return out
+	}
+	return eachSnapshot(func(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
+		most, least := shrunk(s)
+		if least == nil {
+			return nil
+		}
+		lost := visible(most) - visible(least)
+		return []measure.Finding{{
+			Severity: Error, Evidence: Measured, SavingBytes: lost, Source: least.Source, Fix: foreignFix,
+			Text: fmt.Sprintf("between two failed allocations (events %d and %d) what this process can have (reserved + left on the device) fell from %s to %s: %s went to something outside PyTorch's allocator",
+				most.Event, least.Event, visible(most), visible(least), lost),
+		}}
+	})(in)
+}
+
+// shrunk finds the failure at which the process could have most, and a later one
+// at which it could have notably less.
+func shrunk(s *measure.SnapshotFact) (most, least *measure.OOMFact) {
 	for i := range s.OOMs {
 		o := &s.OOMs[i]
-		if o.DeviceFreeBytes == nil {
-			continue
-		}
-		if most == nil || visible(o) > visible(most) {
+		switch {
+		case o.DeviceFreeBytes == nil:
+		case most == nil || visible(o) > visible(most):
 			most, least = o, nil
-		} else if least == nil || visible(o) < visible(least) {
+		case least == nil || visible(o) < visible(least):
 			least = o
 		}
 	}
-	if most == nil || least == nil || !notable(visible(most)-visible(least), visible(most)) {
-		return nil
+	if least != nil && !notable(visible(most)-visible(least), visible(most)) {
+		least = nil
 	}
-	lost := visible(most) - visible(least)
-	return []measure.Finding{{
-		Severity: Error, Evidence: Measured, SavingBytes: lost, Source: least.Source,
-		Text: fmt.Sprintf("between two failed allocations (events %d and %d) what this process can have (reserved + left on the device) fell from %s to %s: %s went to something outside PyTorch's allocator",
-			most.Event, least.Event, visible(most), visible(least), lost),
-		Fix: "look at nvidia-smi and torch.cuda.device_memory_used(device) for other processes, NCCL buffers and libraries; a snapshot cannot see them",
-	}}
+	return most, least
 }
 
 func visible(o *measure.OOMFact) measure.Bytes { return o.ReservedBytes + *o.DeviceFreeBytes }

@@ -25,6 +25,10 @@ var torchPairRules = []Rule{
 		Doc: "The peak rose: by what, and whether the bytes stay (live at the end rose too) or are activations and temporaries of one step (it did not).",
 	},
 	{
+		Name: "torch-reserved-moved", Family: "torch", Compares: true, Find: reservedMoved,
+		Doc: "The reserved peak rose by a tenth and 64 MiB or more, the live peak by less than a fiftieth: the pool's history, settings or fragmentation, not what the program keeps. Budget `live.peak_bytes`; the reserved peak of identical work moves by several percent.",
+	},
+	{
 		Name: "torch-suspicious-saving", Family: "torch", Compares: true, Find: suspiciousSaving,
 		Doc: "The peak fell by a tenth or more, and the head did much less: under three quarters of the base's events, fewer steps, or fewer than half of its sites. Likely another workload, not a saving.",
 	},
@@ -97,8 +101,9 @@ func classOf(m *measure.Measurement, labels measure.Labels) map[string]string {
 	return out
 }
 
-// grownSites names the contributors that grew most.
-func grownSites(cs []compare.Contributor, blocks bool) (text string, source *measure.Source) {
+// grownSites names the contributors that grew most. Where steps is above 0, each
+// is told by the step.
+func grownSites(cs []compare.Contributor, steps int64, of string) (text string, source *measure.Source) {
 	var out []string
 	for _, c := range cs {
 		if c.Delta() <= 0 || c.Key == measure.Other {
@@ -108,14 +113,25 @@ func grownSites(cs []compare.Contributor, blocks bool) (text string, source *mea
 			source = c.Source
 		}
 		if len(out) < 4 {
-			size := c.Delta().Signed()
-			if n := c.HeadCount - c.BaseCount; blocks || n != 0 {
-				size += fmt.Sprintf(", %+d blocks", n)
+			size, blocks := c.Delta().Signed(), float64(c.HeadCount-c.BaseCount)
+			if blocks != 0 {
+				size += fmt.Sprintf(", %+.0f %s", blocks, noun(blocks, "block"))
+			}
+			if steps > 0 {
+				each := blocks / float64(steps)
+				size += fmt.Sprintf(": %s and %.3g %s a %s", c.Delta()/measure.Bytes(steps), each, noun(each, "block"), of)
 			}
 			out = append(out, fmt.Sprintf("%s (%s)", c.Display, size))
 		}
 	}
 	return strings.Join(out, ", "), source
+}
+
+func noun(n float64, one string) string {
+	if n == 1 || n == -1 {
+		return one
+	}
+	return one + "s"
 }
 
 func leak(in Input) (out []measure.Finding) {
@@ -141,9 +157,14 @@ func leak(in Input) (out []measure.Finding) {
 			out = append(out, f)
 			continue
 		}
-		sites, source := grownSites(grown, true)
+		steps, of := between(in, p.labels)
+		sites, source := grownSites(grown, steps, of)
 		f.Source = source
-		f.Text = fmt.Sprintf("between the two dumps %s in %s came to stay%s, allocated at %s", bytes, plural(blocks, "block", "blocks"), perStep(in, p.labels, bytes, blocks), sites)
+		f.Text = fmt.Sprintf("between the two dumps %s in %s came to stay", bytes, plural(blocks, "block", "blocks"))
+		if steps > 0 {
+			f.Text += fmt.Sprintf(", %s (%s) a %s over %s", bytes/measure.Bytes(steps), (bytes / measure.Bytes(steps)).Exact(), of, plural(steps, of, of+"s"))
+		}
+		f.Text += ", allocated at " + sites
 		if len(grown) >= graphSites {
 			f.Text += fmt.Sprintf("; so many sites at once (%d) are likely an autograd graph that is kept", len(grown))
 			f.Fix = "keep loss.detach() or loss.item() instead of the loss; evaluate under torch.no_grad()"
@@ -156,26 +177,25 @@ func leak(in Input) (out []measure.Finding) {
 	return out
 }
 
-// perStep divides a growth by the steps that lie between two dumps.
-func perStep(in Input, labels measure.Labels, bytes measure.Bytes, blocks int64) string {
-	steps, of := in.Steps, "step"
-	if steps == 0 {
-		b, h := snapshotOf(in.Base, labels), snapshotOf(in.Head, labels)
-		tb, th := traceOf(in.Base, labels), traceOf(in.Head, labels)
-		switch {
-		case b != nil && h != nil && b.Steps != nil && h.Steps != nil && b.Steps.Mark == h.Steps.Mark && h.Steps.Marks > b.Steps.Marks:
-			if steps = h.Steps.Marks - b.Steps.Marks; h.Steps.Mark == "snapshot" {
-				of = "dump"
-			}
-		case tb != nil && th != nil && th.Steps > tb.Steps:
-			steps = th.Steps - tb.Steps
-		case tb != nil && th != nil && th.Actions["snapshot"] > tb.Actions["snapshot"]:
-			steps, of = th.Actions["snapshot"]-tb.Actions["snapshot"], "dump"
-		default:
-			return ""
-		}
+// between is how many steps, or dumps, lie between two dumps of one process; 0
+// where nothing tells.
+func between(in Input, labels measure.Labels) (n int64, of string) {
+	if in.Steps > 0 {
+		return in.Steps, "step"
 	}
-	return fmt.Sprintf(" (%s and %.3g blocks a %s, over %d)", bytes/measure.Bytes(steps), float64(blocks)/float64(steps), of, steps)
+	b, h := snapshotOf(in.Base, labels), snapshotOf(in.Head, labels)
+	if b != nil && h != nil && b.Steps != nil && h.Steps != nil && b.Steps.Mark == h.Steps.Mark && b.Steps.Mark != "snapshot" && h.Steps.Marks > b.Steps.Marks {
+		return h.Steps.Marks - b.Steps.Marks, "step"
+	}
+	tb, th := traceOf(in.Base, labels), traceOf(in.Head, labels)
+	switch {
+	case tb == nil || th == nil:
+	case th.Steps > tb.Steps:
+		return th.Steps - tb.Steps, "step"
+	case th.Actions["snapshot"] > tb.Actions["snapshot"]:
+		return th.Actions["snapshot"] - tb.Actions["snapshot"], "dump"
+	}
+	return 0, ""
 }
 
 func checkpointingRemoved(in Input) (out []measure.Finding) {
@@ -184,7 +204,7 @@ func checkpointingRemoved(in Input) (out []measure.Finding) {
 		if b == nil || h == nil || !recomputes(b) || recomputes(h) || !notable(p.delta(), p.base) {
 			continue
 		}
-		sites, source := grownSites(p.moved, false)
+		sites, source := grownSites(p.moved, 0, "")
 		out = append(out, measure.Finding{
 			Severity: Warning, Evidence: Inferred, Labels: p.labels, SavingBytes: p.delta(), Source: source,
 			Text: fmt.Sprintf("the base recomputes activations (activation checkpointing), the head does not: the peak rose by %s from %s to %s; more is allocated at %s", p.delta(), p.base, p.head, sites),
@@ -204,7 +224,7 @@ func peakMoved(in Input) (out []measure.Finding) {
 		if in.Earlier || !notable(p.delta(), p.base) {
 			continue
 		}
-		sites, source := grownSites(p.moved, false)
+		sites, source := grownSites(p.moved, 0, "")
 		f := measure.Finding{Severity: Note, Evidence: Measured, Labels: p.labels, Source: source}
 		f.Text = fmt.Sprintf("the peak rose by %s (%s)", p.delta(), p.delta().Exact())
 		if sites != "" {
@@ -220,6 +240,25 @@ func peakMoved(in Input) (out []measure.Finding) {
 			f.Text += fmt.Sprintf("; live at the end rose by %s: a part of it stays allocated", end.delta())
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+func reservedMoved(in Input) (out []measure.Finding) {
+	lives := map[string]rowPair{}
+	for _, p := range rowPairs(in, "live.peak_bytes") {
+		lives[p.labels.Key()] = p
+	}
+	for _, p := range rowPairs(in, "reserved.peak_bytes") {
+		live, ok := lives[p.labels.Key()]
+		if d := p.delta(); !ok || in.Earlier || d < 64<<20 || d < p.base/10 || live.delta() > live.base/50 {
+			continue
+		}
+		out = append(out, measure.Finding{
+			Severity: Note, Evidence: Measured, Labels: p.labels, SavingBytes: p.delta(),
+			Text: fmt.Sprintf("the reserved peak rose by %s (from %s to %s) while the live peak changed by %s: the pool's own doing (its history, settings, fragmentation), not what the program keeps", p.delta(), p.base, p.head, live.delta().Signed()),
+			Fix:  "budget live.peak_bytes; compare the allocator's settings and the sizes that are asked for on both sides",
+		})
 	}
 	return out
 }
@@ -326,7 +365,7 @@ func rankOutlier(in Input) (out []measure.Finding) {
 			continue
 		}
 		moved := compare.Contributors(m.ContributorsOf("live.peak_bytes", middle.labels), m.ContributorsOf("live.peak_bytes", r.labels), middle.peak, r.peak)
-		sites, source := grownSites(moved, false)
+		sites, source := grownSites(moved, 0, "")
 		f := measure.Finding{Severity: Warning, Evidence: Measured, Labels: r.labels, SavingBytes: above, Source: source}
 		f.Text = fmt.Sprintf("rank %s peaks at %s, %s (%s) above the median of %d ranks (%s)", r.labels["rank"], r.peak, above, percent(above, middle.peak), len(all), middle.peak)
 		if sites != "" {

@@ -59,8 +59,8 @@ var torchStories = []torchStory{
 	{head: "pools", rule: "torch-private-pools", saving: 81887232, texts: []string{"(0,1), (1,0)", "81,887,232 B"}},
 	{head: "cpp_2_15", rule: "torch-growing-container", alone: "torch-growing-container", saving: 629145600, texts: []string{"allocated at serve leak_activations", "200 blocks of 3.00 MiB"}},
 	{head: "series_step12", base: "series_step03", earlier: true, steps: 9, rule: "torch-leak", alone: "torch-leak torch-growing-container", saving: 9 * 524288, at: "series.py:17",
-		texts: []string{"4.50 MiB in 9 blocks", "512.00 KiB and 1 blocks a step, over 9", "allocated at series.py:17 remember (+4.50 MiB, +9 blocks)"}},
-	{head: "series_step06", base: "series_step03", earlier: true, rule: "torch-leak", alone: "torch-leak", saving: 3 * 524288, at: "series.py:17", texts: []string{"over 1"}},
+		texts: []string{"4.50 MiB in 9 blocks came to stay, 512.00 KiB (524,288 B) a step over 9 steps", "allocated at series.py:17 remember (+4.50 MiB, +9 blocks: 512.00 KiB and 1 block a step)"}},
+	{head: "series_step06", base: "series_step03", earlier: true, rule: "torch-leak", alone: "torch-leak", saving: 3 * 524288, at: "series.py:17", texts: []string{"a dump over 1 dump", "3 blocks a dump"}},
 	{head: "series_step03", base: "series_step03", earlier: true, rule: "torch-leak", texts: []string{"no sign of a leak"}},
 	// Nothing changed.
 	{head: "same_rerun", base: "same_base"},

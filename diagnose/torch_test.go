@@ -217,7 +217,7 @@ var torchCases = map[string]struct {
 	},
 	"torch-leak": {
 		Input{Base: kept(snap(rows{"live.end_bytes": 40}, measure.SnapshotFact{}), "live.end_bytes", 10, 30), Head: kept(snap(rows{"live.end_bytes": 60}, measure.SnapshotFact{}), "live.end_bytes", 30, 30), Earlier: true, Steps: 4},
-		"between the two dumps 20.00 MiB in 20 blocks came to stay (5.00 MiB and 5 blocks a step, over 4), allocated at a.py:1 f0 (+20.00 MiB, +20 blocks)", 20,
+		"between the two dumps 20.00 MiB in 20 blocks came to stay, 5.00 MiB (5,242,880 B) a step over 4 steps, allocated at a.py:1 f0 (+20.00 MiB, +20 blocks: 5.00 MiB and 5 blocks a step)", 20,
 		// Two runs, nobody said that it is one process.
 		Input{Base: kept(snap(rows{"live.end_bytes": 40}, measure.SnapshotFact{}), "live.end_bytes", 10, 30), Head: kept(snap(rows{"live.end_bytes": 60}, measure.SnapshotFact{}), "live.end_bytes", 30, 30)},
 	},
@@ -230,6 +230,11 @@ var torchCases = map[string]struct {
 		Input{Base: kept(snap(rows{"live.peak_bytes": 40, "live.end_bytes": 9}, measure.SnapshotFact{}), "live.peak_bytes", 40), Head: kept(snap(rows{"live.peak_bytes": 90, "live.end_bytes": 9}, measure.SnapshotFact{}), "live.peak_bytes", 90)},
 		"the peak rose by 50.00 MiB (52,428,800 B), most of it allocated at a.py:1 f0 (+50.00 MiB, +50 blocks); live at the end changed by 0 B: activations or temporaries of a step, not a leak", 0,
 		Input{Base: snap(rows{"live.peak_bytes": 90}, measure.SnapshotFact{}), Head: snap(rows{"live.peak_bytes": 40}, measure.SnapshotFact{})},
+	},
+	"torch-reserved-moved": {
+		Input{Base: snap(rows{"live.peak_bytes": 500, "reserved.peak_bytes": 600}, measure.SnapshotFact{}), Head: snap(rows{"live.peak_bytes": 501, "reserved.peak_bytes": 800}, measure.SnapshotFact{})},
+		"the reserved peak rose by 200.00 MiB (from 600.00 MiB to 800.00 MiB) while the live peak changed by +1.00 MiB", 200,
+		Input{Base: snap(rows{"live.peak_bytes": 500, "reserved.peak_bytes": 600}, measure.SnapshotFact{}), Head: snap(rows{"live.peak_bytes": 700, "reserved.peak_bytes": 800}, measure.SnapshotFact{})},
 	},
 	"torch-suspicious-saving": {
 		Input{Base: events(snap(rows{"live.peak_bytes": 90}, measure.SnapshotFact{}), 1000, 10), Head: events(snap(rows{"live.peak_bytes": 40}, measure.SnapshotFact{}), 300, 3)},
@@ -335,6 +340,52 @@ func TestOOMVerdicts(t *testing.T) {
 		exact := c.s.OOMs[0].Layout == "exact" && c.s.OOMs[0].DeviceFreeBytes != nil
 		if want := map[bool]string{true: Measured, false: Inferred}[exact]; len(fs) > 0 && (fs[0].Evidence != want || fs[0].Severity != Error) {
 			t.Errorf("%s: %+v, want evidence %s", c.name, fs[0], want)
+		}
+	}
+}
+
+// Memory outside of the allocator, beside a device whose size is known.
+func TestForeign(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		device int64 // MiB
+		saving int64 // of the finding; 0: none
+		s      measure.SnapshotFact
+	}{
+		{"another process has 3.4 of 4 GiB", 4096, 4096 - 596, outOfMemory(34, 20, 570, 576, 10, 5, nil)},
+		{"a context alone", 1536, 0, outOfMemory(34, 20, 1230, 1250, 10, 5, nil)},
+		{"the rest would not do", 4096, 0, outOfMemory(3000, 20, 570, 576, 10, 5, nil)},
+		{"size not known", 0, 0, outOfMemory(34, 20, 570, 576, 10, 5, nil)},
+		{"left is not known", 4096, 0, outOfMemory(34, 20, 570, 576, 10, 5, func(o *measure.OOMFact) { o.DeviceFreeBytes = nil })},
+	} {
+		in := alone(c.s)
+		in.DeviceMemory = measure.Bytes(c.device * mi)
+		var saving measure.Bytes
+		for _, f := range Run(in) {
+			if f.Rule == "torch-oom-foreign" {
+				saving = f.SavingBytes
+			}
+		}
+		if saving != measure.Bytes(c.saving*mi) {
+			t.Errorf("%s: %s outside, want %d MiB", c.name, saving, c.saving)
+		}
+	}
+}
+
+// What the base has too is no news, unless it got worse.
+func TestChangedGrowth(t *testing.T) {
+	leak := func(scale int64) *measure.Measurement {
+		s := grown(1, 8)
+		s.Sites[0].GrewBytes *= measure.Bytes(scale)
+		s.Steps.BytesPerStep *= float64(scale)
+		return snap(nil, s)
+	}
+	for _, c := range []struct {
+		base, head int64
+		want       string
+	}{{1, 1, ""}, {4, 1, ""}, {1, 4, "torch-growing-container"}} {
+		if got := rules(Changed(Input{Base: leak(c.base), Head: leak(c.head)})); got != c.want {
+			t.Errorf("from %d to %d: %q, want %q", c.base, c.head, got, c.want)
 		}
 	}
 }
