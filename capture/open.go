@@ -326,6 +326,7 @@ func Measure(target string, paths []string, opt Options) (*measure.Measurement, 
 		}
 	}
 	labelRanks(parts)
+	labelHosts(parts)
 	m := measure.Merge(target, parts)
 	if opt.Redact {
 		Redact(m)

@@ -147,12 +147,12 @@ var catalogue = []Metric{
 	{Name: "plan.workspace_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: workspace of library calls."},
 	{Name: "plan.other_bytes", From: "XLA", Unit: ByteUnit, Kind: Exact, ExplainedBy: "plan.heap_peak_bytes", Doc: "live at the heap peak: all else, arguments, outputs and constants included."},
 
-	{Name: "live.peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live requested bytes (PyTorch: requested_bytes.all.peak) or of allocator bytes in use."},
-	{Name: "live.end_bytes", From: "JAX, PyTorch", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture; of a JAX device memory profile, the live arrays (observed)."},
+	{Name: "live.peak_bytes", From: "PyTorch, XLA", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live requested bytes (PyTorch: requested_bytes.all.peak), or the most bytes that an XLA or TensorFlow allocator had in use in the profile (observed)."},
+	{Name: "live.end_bytes", From: "JAX, PyTorch, XLA", Unit: ByteUnit, Kind: Exact, Doc: "live requested bytes at the end of the capture; of a JAX device memory profile, the live arrays (observed); of an XLA allocator, the bytes in use (observed)."},
 	{Name: "executable.code_bytes", From: "JAX", Unit: ByteUnit, Kind: Observed, Information: true, Doc: "code of the compiled programs that the process holds on its devices."},
-	{Name: "live.baseline_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "live when the recorded history begins."},
+	{Name: "live.baseline_bytes", From: "PyTorch, XLA", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "live when the recorded history begins."},
 	{Name: "live.rounded_peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "the peak with every request rounded up as the allocator rounds it: a lower bound of what it holds."},
-	{Name: "used.peak_bytes", Unit: ByteUnit, Kind: Observed, Doc: "heap plus reserved stack at its largest: what is compared with the capacity."},
+	{Name: "used.peak_bytes", From: "XLA", Unit: ByteUnit, Kind: Observed, ExplainedBy: "live.peak_bytes", Doc: "heap plus reserved stack at its largest: what is compared with the capacity."},
 	{Name: "reserved.peak_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.peak_bytes", Doc: "largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead."},
 	{Name: "reserved.end_bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, ExplainedBy: "live.end_bytes", Doc: "taken from the device at the end of the capture."},
 	{Name: "inactive.bytes", From: "PyTorch", Unit: ByteUnit, Kind: Exact, Information: true, Doc: "reserved but held by no tensor at the end of the capture."},
@@ -165,7 +165,7 @@ var catalogue = []Metric{
 	{Name: "pool.drops", Unit: Count, Kind: Exact, Doc: "buffers that the pool gave back for want of room."},
 	{Name: "pool.live_peak_bytes", Unit: ByteUnit, Kind: Exact, Doc: "largest total of live pooled bytes."},
 
-	{Name: "growth.bytes_per_step", From: "PyTorch", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
+	{Name: "growth.bytes_per_step", From: "PyTorch, XLA", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
 	{Name: "growth.blocks_per_step", From: "PyTorch", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step."},
 	{Name: "growth.regions_per_step", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of memory regions per step."},
 	{Name: "growth.bytes_per_hour", Unit: BytesPerHour, Kind: Sampled, Doc: "growth per hour where there are no steps."},
@@ -176,11 +176,11 @@ var catalogue = []Metric{
 	{Name: "footprint.unattributed_bytes", Unit: ByteUnit, Kind: Sampled, Information: true, Doc: "footprint that no telemetry accounts for."},
 	{Name: "process.count", Unit: Count, Kind: Sampled, Information: true, Doc: "processes of the watched tree."},
 	{Name: "descriptor.count", Unit: Count, Kind: Sampled, Information: true, Doc: "open file descriptors of the watched tree."},
-	{Name: "oom.events", From: "PyTorch", Unit: Count, Kind: Exact, Doc: "failed allocations that the capture holds."},
+	{Name: "oom.events", From: "PyTorch, XLA", Unit: Count, Kind: Exact, Doc: "failed allocations that the capture holds; of a profile, the operations that waited as long as the allocator waits before it fails (observed)."},
 	{Name: "oom.kills", Unit: Count, Kind: Exact, Doc: "processes that the kernel killed for memory."},
-	{Name: "retry.events", Unit: Count, Kind: Exact, Doc: "allocations that waited for memory."},
-	{Name: "retry.longest_seconds", Unit: Seconds, Kind: Exact, Doc: "the longest such wait."},
-	{Name: "launch.never_started", Unit: Count, Kind: Exact, Doc: "executions that never launched a kernel."},
+	{Name: "retry.events", From: "XLA", Unit: Count, Kind: Exact, Doc: "allocations that waited for memory."},
+	{Name: "retry.longest_seconds", From: "XLA", Unit: Seconds, Kind: Exact, Doc: "the longest such wait."},
+	{Name: "launch.never_started", From: "XLA", Unit: Count, Kind: Exact, Doc: "executions that never launched a kernel."},
 }
 
 // Page is the documentation page of the metrics, in markdown. docs/metrics.md

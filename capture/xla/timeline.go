@@ -3,6 +3,7 @@ package xla
 // hostTrace is what the host plane's events tell about memory at run time. Times are
 // picoseconds since the start of the profile.
 type hostTrace struct {
+	lines      int32 // how many were read
 	origin     int64 // what times are relative to, in nanoseconds
 	allocators []*allocator
 	executions []execution
@@ -69,6 +70,7 @@ type execution struct {
 	launch     int32 // text: the event that launched its kernels
 	chain      int32 // link: what it is inside of
 	id         flow  // what caused it
+	line       int32
 	allocator  int32 // 1-based index of the device's allocator that it used
 	launched   bool
 }

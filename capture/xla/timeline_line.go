@@ -68,7 +68,8 @@ type gap struct {
 // lines reads one XLine. Its events are most of a profile.
 func (s *scan) lines() {
 	l := &s.line
-	*l = lineScan{index: l.index + 1, last: math.MinInt64, open: l.open[:0], gaps: l.gaps[:0]}
+	s.out.lines++
+	*l = lineScan{index: s.out.lines, last: math.MinInt64, open: l.open[:0], gaps: l.gaps[:0]}
 	begun := false
 	for s.enter("lines"); s.next(); {
 		switch s.num {
@@ -376,7 +377,7 @@ func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec i
 				break
 			}
 			t.executions = append(t.executions, execution{
-				start: start, end: end, name: s.later(eventText, id), module: s.statText(b, statName), chain: s.chain(),
+				start: start, end: end, name: s.later(eventText, id), module: s.statText(b, statName), chain: s.chain(), line: s.line.index,
 			})
 			exec = int32(len(t.executions))
 		}

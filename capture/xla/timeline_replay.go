@@ -63,8 +63,30 @@ func (t *hostTrace) finish() {
 			}
 		}
 	}
+	t.guessAllocators()
 	slices.SortStableFunc(t.marks, func(a, b mark) int { return cmp.Compare(a.start, b.start) })
 	slices.Sort(t.runs)
+}
+
+// guessAllocators gives executions that allocated nothing (as the one that failed
+// does) the allocator of those before them on their thread, or else after them:
+// where several devices are used, each has a thread of its own.
+func (t *hostTrace) guessAllocators() {
+	last := map[int32]int32{} // line → allocator
+	fill := func(x *execution) {
+		if x.allocator == 0 {
+			x.allocator = last[x.line]
+		} else {
+			last[x.line] = x.allocator
+		}
+	}
+	for i := range t.executions {
+		fill(&t.executions[i])
+	}
+	clear(last)
+	for i := range slices.Backward(t.executions) {
+		fill(&t.executions[i])
+	}
 }
 
 // allocatorLabel names an allocator, and gives the device that it is of. TPU tells

@@ -2,9 +2,11 @@ package xla
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -49,12 +51,7 @@ func (h *host) line(name string, events ...at) *host {
 		if e.length != 0 {
 			body = body.int(3, e.length*1e6)
 		}
-		keys := []string{}
-		for k := range e.stats {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(e.stats)) {
 			s := message{}.int(1, number64(h.stats, k))
 			switch v := e.stats[k].(type) {
 			case int:
@@ -86,9 +83,9 @@ func (h *host) plane() message {
 	for _, l := range h.lines {
 		p = p.bytes(3, l)
 	}
-	for field, names := range map[int]map[string]int64{4: h.events, 5: h.stats} {
-		for name, id := range names {
-			p = p.bytes(field, message{}.int(1, id).bytes(2, message{}.int(1, id).text(2, name)))
+	for i, names := range []map[string]int64{h.events, h.stats} {
+		for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Compare(names[a], names[b]) }) {
+			p = p.bytes(4+i, message{}.int(1, names[name]).bytes(2, message{}.int(1, names[name]).text(2, name)))
 		}
 	}
 	return p
@@ -155,6 +152,61 @@ func timelineSeed() message {
 		at{"CommonPjRtLoadedExecutable::Execute (jit_f)", 20, 5, map[string]any{"_pt": 1, "_p": 2}}, at{"AllocatorRetry::AllocateRaw", 30, 11_000_000, nil},
 		at{"Run", 12_000_000, 10_000_050, nil},
 	).space()
+}
+
+// kept is a profile of a program that keeps the outputs of each of its 12 executions,
+// until the last one waits for memory and never launches.
+func kept() message {
+	p := newPool("GPU_0_bfc", 7168)
+	p.limit = 136 << 10
+	se := clients["stream executor"]
+	events := executions(p, 12, func(int) bool { return true }, nest(se.events, se.launch, nil))
+	events = append(events, nest(se.events, "", nil)(12_000)[:5]...)
+	for i := range events[len(events)-5:] {
+		events[len(events)-5+i].length += 10_000_000
+	}
+	events = append(events, at{"Build buffer allocations", 12_005, 10_000_010, nil})
+	module := hlo([]message{instruction(1, "p", "parameter").int(9, 0)},
+		message{}.bytes(1, buffer(1, 5000, 1, 0)).bytes(3, allocation(0, 5000, 0, message{}.int(7, 1), assigned(5000, 1))))
+	device := message{}.bytes(1, message{}.int(1, 2).text(2, "/device:GPU:0").
+		bytes(5, message{}.int(1, 1).bytes(2, message{}.int(1, 1).text(2, "memory_size"))).bytes(6, message{}.int(1, 1).int(3, 192<<10)))
+	return append(append(device, newHost().line("python", events...).space()...), space([]string{"jit_step(7)"}, []message{module})...)
+}
+
+// TestKept: growth per execution is once the outputs, the last execution never
+// launched, and it waited ten seconds. The committed capture is this program's.
+func TestKept(t *testing.T) {
+	file := fixture(t, "xla/kept_outputs.xplane.pb")
+	if *update {
+		if err := os.WriteFile(file, kept(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(data, kept()) {
+		t.Errorf("%s is not what kept makes; go test -run TestKept -update writes it anew", file)
+	}
+	c, m := measured(t, data)
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	x := m.Facts.Executions[0]
+	if len(m.Facts.Executions) != 1 || x.Count != 13 || *x.NeverLaunched != 1 || x.OutputBytes == nil || *x.OutputBytes != 5000 ||
+		x.OutputMultiple == nil || *x.OutputMultiple != 1 || x.FirstInUse != 7168 || x.LastInUse != 7168+12*5120 {
+		t.Errorf("executions %+v", m.Facts.Executions)
+	}
+	f := m.Facts.Timelines[0]
+	if f.Growth == nil || f.Growth.ChangeBytes != 5000 || f.DeviceMemoryBytes != 192<<10 || f.LimitBytes != 136<<10 || f.LastStart.Groups[0].Name != before {
+		t.Errorf("timeline %+v", f)
+	}
+	for name, want := range map[string]int64{"growth.bytes_per_step": 5000, "launch.never_started": 1, "oom.events": 1} {
+		if n, _ := findRow(t, m, name).Value.Int64(); n != want {
+			t.Errorf("%s: %d, want %d", name, n, want)
+		}
+	}
 }
 
 // measured reads bytes as a file and as a stream, which must not differ.
