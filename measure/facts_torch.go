@@ -34,6 +34,9 @@ type SnapshotFact struct {
 	// they are given on the first device alone and never add to it.
 	HostBytes    Bytes `json:"host_bytes,omitempty"`
 	HostSegments int64 `json:"host_segments,omitempty"`
+	// HostPeakBytes is the largest total of live pinned blocks (as the host
+	// allocator holds them); absent where its events were not recorded.
+	HostPeakBytes Bytes `json:"host_peak_bytes,omitempty"`
 }
 
 // Codes of LimitFact.

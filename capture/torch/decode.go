@@ -419,6 +419,11 @@ func (m *machine) top(s *Snapshot) error {
 		for _, g := range host {
 			s.HostSegments++
 			s.HostBytes += g.TotalSize
+			for _, b := range g.Blocks {
+				if b.State == Allocated || b.State == PendingFree {
+					s.hostLive += b.Size
+				}
+			}
 		}
 	}
 	if keys.has(keyHostTraces) {

@@ -123,7 +123,7 @@ func (w *teller) fact(labels measure.Labels, first bool) measure.SnapshotFact {
 		}
 	}
 	if first {
-		f.HostBytes, f.HostSegments = measure.Bytes(s.HostBytes), int64(s.HostSegments)
+		f.HostBytes, f.HostSegments, f.HostPeakBytes = measure.Bytes(s.HostBytes), int64(s.HostSegments), measure.Bytes(s.HostPeak)
 	}
 	f.Classes, f.AtPeak = w.classes(), d.Peak != nil
 	f.Sites = w.siteFacts()

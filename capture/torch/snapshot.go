@@ -38,6 +38,7 @@ type Snapshot struct {
 	// device's numbers.
 	HostSegments int
 	HostBytes    int64
+	HostPeak     int64 // largest total of its live blocks; 0: not recorded
 	Warnings     []string
 
 	opt                    Options
@@ -47,6 +48,7 @@ type Snapshot struct {
 	traces                 []*trace
 	notes                  *notes
 	hostTrace              *trace
+	hostLive               int64    // pinned bytes that are live at the dump
 	uses                   []use    // by StackID
 	phases                 []phase  // by StackID
 	traits                 []traits // by StackID
@@ -352,12 +354,31 @@ func (m *machine) finish(s *Snapshot) error {
 		s.Devices = append(s.Devices, *d)
 	}
 	s.traces = nil
+	if err := m.finishHost(s); err != nil {
+		return fmt.Errorf("host_traces: %w", err)
+	}
 	s.uses = m.use
 	for id := range StackID(len(s.Stacks)) + firstStack {
 		s.phases, s.traits = append(s.phases, m.phaseOf(id)), append(s.traits, m.traitsOf(id))
 	}
 	s.release = m.torchRelease(s)
 	m.warn(s)
+	return nil
+}
+
+// finishHost finds the peak of pinned host memory.
+func (m *machine) finishHost(s *Snapshot) error {
+	t := s.hostTrace
+	if t == nil {
+		return nil
+	}
+	s.hostTrace = nil
+	if err := t.foldLater(m); err != nil {
+		return err
+	}
+	if peak := s.hostLive - t.requested.now + t.requested.max; peak > 0 && t.contradictions == 0 {
+		s.HostPeak = peak
+	}
 	return nil
 }
 
