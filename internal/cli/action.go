@@ -79,7 +79,7 @@ func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
 	text, textErr := renderResult(r, "text")
 	a.Write(text)
 	a.EndGroup()
-	failed := annotateChecks(a, r)
+	failed := annotateNotices(a, r) + annotateChecks(a, r)
 	code := exitCode(r.Verdict)
 	if code != ExitPass && failed == 0 {
 		a.Error(post.Annotation{File: r.Config, Title: "peakgate", Message: "the verdict is " + string(r.Verdict) + "; the report says why"})
@@ -122,6 +122,31 @@ func reportDir(s Streams) (string, error) {
 		return "", fmt.Errorf("%s: cannot make the folder for reports: %w", dir, cause(err))
 	}
 	return filepath.Abs(dir)
+}
+
+// annotateNotices marks what a change does to its own gate: loosened limits, a
+// base that was moved, captures that were not made again. What lies in the base
+// has no line in the change. It gives the number of those that are red.
+func annotateNotices(a *post.Actions, r *compare.Result) (failed int) {
+	all := slices.Clone(r.Changes)
+	for _, t := range r.Targets {
+		all = append(all, t.Notices...)
+	}
+	for _, n := range all {
+		mark := post.Annotation{File: filepath.FromSlash(n.File), Line: n.Line, Column: n.Column, Title: fmt.Sprintf("%s: %s", n.Verdict, n.Effect), Message: n.Text}
+		if strings.Contains(n.File, "@") {
+			mark.File, mark.Line, mark.Column = filepath.FromSlash(r.Config), 0, 0
+		}
+		switch n.Verdict {
+		case compare.Pass:
+		case compare.Warn:
+			a.Warning(mark)
+		default:
+			failed++
+			a.Error(mark)
+		}
+	}
+	return failed
 }
 
 // annotateChecks marks each budget that does not hold, once, on its own line:

@@ -278,3 +278,29 @@ func TestOneMarkForEachBudget(t *testing.T) {
 		}
 	}
 }
+
+// What a change does to its own gate is marked too, and counts as a failure.
+func TestNoticesAreMarked(t *testing.T) {
+	r := &compare.Result{Verdict: compare.Fail, Config: "peakgate.yml",
+		Changes: []compare.Notice{
+			{Verdict: compare.Fail, Effect: "loosens", Text: "max was raised", File: "peakgate.yml", Line: 6, Column: 9},
+			{Verdict: compare.Fail, Effect: "loosens", Text: "target was removed", File: "peakgate.yml@0123456789ab", Line: 3},
+			{Verdict: compare.Pass, Effect: "tightens", Text: "max was lowered", File: "peakgate.yml", Line: 7},
+		},
+		Targets: []compare.TargetResult{{Notices: []compare.Notice{{Verdict: compare.Warn, Effect: "stale", Text: "not measured again", File: "peakgate.yml", Line: 3}}}},
+	}
+	var log bytes.Buffer
+	a := post.NewActions(&log, func(name string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[name] })
+	if got := annotateNotices(a, r); got != 2 {
+		t.Errorf("%d notices are red, want 2", got)
+	}
+	a.Close()
+	for _, want := range []string{"::error col=9,file=peakgate.yml,line=6,title=fail%3A loosens::max was raised", "::error file=peakgate.yml,title=fail%3A loosens::target was removed", "::warning file=peakgate.yml,line=3,title=warn%3A stale::not measured again"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no mark %q:\n%s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "lowered") {
+		t.Error("what tightens is marked")
+	}
+}
