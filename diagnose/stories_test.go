@@ -196,3 +196,25 @@ func TestOversize(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthy checks that runs which ended well have no finding of an error.
+func TestHealthy(t *testing.T) {
+	seen := 0
+	for _, folder := range []string{"xla/rocm-te", "xla/rocm-mi300", "xla/tpu", "xla/tf-gpu"} {
+		files, err := filepath.Glob(filepath.Join(shared(t, folder), "*.xplane.pb"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			seen++
+			for _, f := range Run(Input{Head: open(t, path)}) {
+				if f.Severity == Error {
+					t.Errorf("%s: %+v", filepath.Base(path), f)
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("%d captures", seen)
+	}
+}
