@@ -73,6 +73,29 @@ func deviceName(l measure.Labels) string {
 	return "device " + l["device"]
 }
 
+// stepWork is what one step does.
+type stepWork struct {
+	events    int64
+	allocated measure.Bytes
+}
+
+// lastStep is the newest whole step of a device that growth is taken from; nil
+// without one.
+func lastStep(m *measure.Measurement, labels measure.Labels) *stepWork {
+	key := labels.Key("file")
+	for _, s := range m.Facts.Snapshots {
+		if s.Labels.Key("file") != key || s.Steps == nil {
+			continue
+		}
+		for _, t := range slices.Backward(s.Steps.Steps) {
+			if t.Counted {
+				return &stepWork{t.Events, t.AllocatedBytes}
+			}
+		}
+	}
+	return nil
+}
+
 // sites counts the allocation sites at the peak that both sides have, and those
 // of either.
 func sites(base, head *measure.Measurement, b, h measure.Labels) (common, all int) {
@@ -149,16 +172,27 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 		} else if b.Sequence != "" {
 			note(b.Sequence == h.Sequence, "%s: %d allocator events on both sides, in another order or of other sizes", name, h.Events)
 		}
+		var common []string
 		if b.Sequence == h.Sequence && h.Events > 0 {
-			l.Same = append(l.Same, fmt.Sprintf("%s: identical workload, %d allocator events of the same actions and sizes", name, h.Events))
+			common = append(common, fmt.Sprintf("identical workload, %d allocator events of the same actions and sizes", h.Events))
 		}
 		if b.Steps != h.Steps {
 			note(false, "%s: %d steps, %d in the base", name, h.Steps, b.Steps)
 		} else if h.Steps > 0 {
-			l.Same = append(l.Same, fmt.Sprintf("%s: %d steps", name, h.Steps))
+			common = append(common, fmt.Sprintf("%d steps", h.Steps))
 		}
-		if common, all := sites(base, head, b.Labels, h.Labels); all > 0 {
-			l.Same = append(l.Same, fmt.Sprintf("%s: %d of %d sites", name, common, all))
+		if b, h := lastStep(base, b.Labels), lastStep(head, h.Labels); b != nil && h != nil {
+			if *b != *h {
+				l.Notes = append(l.Notes, fmt.Sprintf("%s: a step has %d events and allocates %s, %d and %s in the base", name, h.events, h.allocated, b.events, b.allocated))
+			} else {
+				common = append(common, fmt.Sprintf("a step has %d events and allocates %s", h.events, h.allocated))
+			}
+		}
+		if n, all := sites(base, head, b.Labels, h.Labels); all > 0 {
+			common = append(common, fmt.Sprintf("%d of %d sites", n, all))
+		}
+		if len(common) > 0 {
+			l.Same = append(l.Same, name+": "+strings.Join(common, ", "))
 		}
 	}
 	switch {

@@ -26,6 +26,7 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 		output := f.String("o", "", "write to this `file` instead of standard output")
 		name := f.String("module", "", "the XLA `module` to explain: its name, or NAME(PROGRAM)")
 		top := f.Int("top", 25, "how many holders of the peak to list, `N`")
+		memory := f.String("device-memory", "", "what the device has, in `bytes` (80GB, 24 GiB): with it, a failed allocation tells what is held outside of PyTorch's allocator")
 		base := f.String("base", "", "compare with this `capture`: what changed is a finding too")
 		var logs list
 		f.Var(&logs, "log", "a `file` with what the run or the compiler printed; may be given again")
@@ -38,6 +39,13 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 			if err := checkFormat(*format); err != nil {
 				return ExitUsage, err
 			}
+			var device measure.Bytes
+			if *memory != "" {
+				var err error
+				if device, err = measure.ParseBytes(*memory); err != nil || device <= 0 {
+					return ExitUsage, usagef("--device-memory: want the memory of the device, as 80GB or 24 GiB, got %q", *memory)
+				}
+			}
 			if *top < 1 {
 				return ExitUsage, usagef("--top %d: want at least 1", *top)
 			}
@@ -48,7 +56,7 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 			if err != nil {
 				return ExitNoData, err
 			}
-			in := diagnose.Input{Head: m}
+			in := diagnose.Input{Head: m, DeviceMemory: device}
 			if *base != "" {
 				if in.Base, err = gather("", []string{*base}, read, s, *quiet); err != nil {
 					return ExitNoData, err
