@@ -11,6 +11,10 @@ import (
 	"github.com/peakgate/peakgate/measure"
 )
 
+// SuspiciousSaving is the rule that questions a saving: reports show it beside
+// checks that pass.
+const SuspiciousSaving = "torch-suspicious-saving"
+
 var torchPairRules = []Rule{
 	{
 		Name: "torch-leak", Family: "torch", Compares: true, Find: leak,
@@ -29,7 +33,7 @@ var torchPairRules = []Rule{
 		Doc: "The reserved peak rose by a tenth and 64 MiB or more, the live peak by less than a fiftieth: the pool's history, settings or fragmentation, not what the program keeps. Budget `live.peak_bytes`; the reserved peak of identical work moves by several percent.",
 	},
 	{
-		Name: "torch-suspicious-saving", Family: "torch", Compares: true, Find: suspiciousSaving,
+		Name: SuspiciousSaving, Family: "torch", Compares: true, Find: suspiciousSaving,
 		Doc: "The peak fell by a tenth or more, and the head did much less: under three quarters of the base's events, fewer steps, or fewer than half of its sites. Likely another workload, not a saving.",
 	},
 	{

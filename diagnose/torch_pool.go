@@ -14,6 +14,10 @@ var torchPoolRules = []Rule{
 			"soft (segments that are wholly free: `empty_cache()` returns them) and stream (free, but of another stream than the default one). Nothing failed.",
 	},
 	{
+		Name: "torch-rounding", Family: "torch", Standing: true, Find: eachSnapshot(rounding),
+		Doc: "The blocks at the dump are much larger than what was asked for (64 MiB and a twentieth): `roundup_power2_divisions`, or sizes that do not fit the allocator's steps.",
+	},
+	{
 		Name: "torch-pending-free", Family: "torch", Find: eachSnapshot(pendingFree),
 		Doc: "Blocks that the program has freed and another stream still uses (`record_stream`): they wait for its events. Pending, not a leak.",
 	},
@@ -90,6 +94,28 @@ func poolFragmentation(m *measure.Measurement, s *measure.SnapshotFact) []measur
 		f.Fix = "allocate on one stream and hand tensors over with record_stream: a free range belongs to the stream it was allocated on"
 	default:
 		f.Fix, f.Cost = unfragment(m, s, max(k.largest, 20<<20))
+	}
+	return []measure.Finding{f}
+}
+
+// rounding compares what the blocks hold with what was asked for.
+func rounding(m *measure.Measurement, s *measure.SnapshotFact) []measure.Finding {
+	var blocks measure.Bytes
+	for _, p := range s.Pools {
+		blocks += p.LiveBytes + p.PendingBytes
+	}
+	asked, ok := rowValue(m, "live.end_bytes", s.Labels)
+	lost := blocks - asked
+	if !ok || lost < 64<<20 || lost < blocks/20 {
+		return nil
+	}
+	f := measure.Finding{Severity: Note, Evidence: Measured, SavingBytes: lost,
+		Text: fmt.Sprintf("the live blocks at the dump hold %s for requests of %s: rounding takes %s (%s)", blocks, asked, lost, percent(lost, blocks)),
+		Fix:  "ask for sizes that are multiples of 2 MiB where they are above 10 MiB, or pad batches to fewer sizes",
+	}
+	if s.Settings["roundup_power2_divisions"] != "" || strings.Contains(s.Settings["PYTORCH_CUDA_ALLOC_CONF"], "roundup_power2") {
+		f.Fix = "more divisions in roundup_power2_divisions, or take it out of " + allocatorVariable(m)
+		f.Cost = "freed blocks fit later requests less often"
 	}
 	return []measure.Finding{f}
 }

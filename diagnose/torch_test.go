@@ -196,6 +196,11 @@ var torchCases = map[string]struct {
 		"mostly hard fragmentation (holes of segments in use): hard 1.17 GiB, soft 300.00 MiB, stream 100.00 MiB, in 10 pieces, the largest 200.00 MiB", 1000,
 		Input{Head: snap(rows{"reserved.peak_bytes": 2000, "live.rounded_peak_bytes": 1900}, measure.SnapshotFact{})},
 	},
+	"torch-rounding": {
+		Input{Head: snap(rows{"live.end_bytes": 900}, measure.SnapshotFact{Pools: []measure.PoolFact{{Pool: "(0,0)", LiveBytes: 1100 * mi}}})},
+		"the live blocks at the dump hold 1.07 GiB for requests of 900.00 MiB: rounding takes 200.00 MiB (18 %)", 200,
+		Input{Head: snap(rows{"live.end_bytes": 1090}, measure.SnapshotFact{Pools: []measure.PoolFact{{Pool: "(0,0)", LiveBytes: 1100 * mi}}})},
+	},
 	"torch-pending-free": {
 		alone(measure.SnapshotFact{PendingBytes: 32 * mi, PendingBlocks: 2}), "32.00 MiB (33,554,432 B) in 2 blocks are freed by the program and wait for another stream at the dump: pending, not a leak", 32,
 		alone(measure.SnapshotFact{PendingBytes: 1 * mi, PendingBlocks: 2}),

@@ -30,6 +30,17 @@ func causes(c *compare.Check, all []measure.Finding, told map[string]bool) (out 
 	return out
 }
 
+// doubts gives the findings that question a pass: of a saving that looks like less
+// work.
+func doubts(all []measure.Finding) (out []measure.Finding) {
+	for _, f := range all {
+		if f.Rule == diagnose.SuspiciousSaving && len(out) < mostFindings {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // remedy is the fix of a finding with what it saves and costs; empty without one.
 func remedy(f measure.Finding) string {
 	if f.Fix == "" {
@@ -71,13 +82,13 @@ func textFindings(out io.Writer, indent, word string, fs []measure.Finding) {
 	}
 }
 
-// markdownFindings lists findings under a check.
-func markdownFindings(out io.Writer, fs []measure.Finding) {
+// markdownFindings lists findings under a check; word says what they are.
+func markdownFindings(out io.Writer, word string, fs []measure.Finding) {
 	for i, f := range fs {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "- **Cause** (%s): %s.", f.Evidence, prose(f.Text))
+		fmt.Fprintf(out, "- **%s** (%s): %s.", word, f.Evidence, prose(f.Text))
 		var lines []string // code has several
 		for line := range strings.SplitSeq(remedy(f), "\n") {
 			lines = append(lines, prose(line))

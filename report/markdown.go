@@ -64,7 +64,10 @@ func Markdown(w io.Writer, r *compare.Result) error {
 			break
 		}
 		markdownCheck(out, p, told[p.target])
-		markdownFindings(out, causes(p.check, p.target.Findings, caused[p.target]))
+		markdownFindings(out, "Cause", causes(p.check, p.target.Findings, caused[p.target]))
+	}
+	for i := range r.Targets {
+		markdownFindings(out, "Doubt about "+code(r.Targets[i].Name), doubts(r.Targets[i].Findings))
 	}
 	if a := advice(r); a != "" {
 		fmt.Fprintf(out, "\n%s\n", a)

@@ -77,6 +77,7 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 		fmt.Fprintln(out)
 		table(out, "  ", rows, "llrll")
 	}
+	textFindings(out, "  ", "doubt", doubts(t.Findings))
 	for _, w := range t.Warnings {
 		fmt.Fprintf(out, "  warning: %s\n", plain(w))
 	}
