@@ -45,14 +45,22 @@ func (m *machine) traitsOf(id StackID) traits {
 }
 
 func (m *machine) frameTrait(f uint32) traits {
-	for int(f) >= len(m.frameTraits) {
-		m.frameTraits = append(m.frameTraits, make([]traits, int(f)+64-len(m.frameTraits))...)
-	}
-	if m.frameTraits[f] == 0 {
-		k := m.frames.list[f]
-		m.frameTraits[f] = traitKnown | traitsOfFrame(m.texts.list[k.name], m.texts.list[k.file])
+	for n := len(m.frameTraits); n <= int(f); n++ {
+		k := m.frames.list[n]
+		out := traitKnown | traitsOfFrame(m.texts.list[k.name], m.texts.list[k.file])
+		m.frameTraits = append(m.frameTraits, out)
+		m.collector = m.collector || out.has(traitCollector)
 	}
 	return m.frameTraits[f]
+}
+
+// collects tells whether a stack is one of Python's cycle collector. Most files
+// have no frame of it, and then no stack is looked at.
+func (m *machine) collects(id StackID) bool {
+	if n := len(m.frames.list); n > len(m.frameTraits) {
+		m.frameTrait(uint32(n - 1))
+	}
+	return m.collector && m.traitsOf(id).has(traitCollector)
 }
 
 // traitsOfFrame reads names of functions and files of torch and CPython. Python
@@ -151,14 +159,12 @@ func (p phase) pass() pass {
 
 // phaseOf tells the phase of a stack. With stacks="python" the autograd thread
 // has no frames at all.
-func (m *machine) phaseOf(id StackID) phase {
-	if id == EmptyStack {
+func phaseOf(id StackID, t traits) phase {
+	switch {
+	case id == EmptyStack:
 		return backwardPhase
-	}
-	if id < firstStack {
+	case id < firstStack:
 		return noPhase
-	}
-	switch t := m.traitsOf(id); {
 	case t.has(traitCheckpoint):
 		return recomputePhase
 	case t.has(traitBackward):
@@ -171,20 +177,23 @@ func (m *machine) phaseOf(id StackID) phase {
 	return forwardPhase
 }
 
+func (s *Snapshot) traitsOf(id StackID) traits {
+	if i := int(id - firstStack); i >= 0 && i < len(s.traits) {
+		return s.traits[i]
+	}
+	return 0
+}
+
+func (s *Snapshot) phase(id StackID) phase { return phaseOf(id, s.traitsOf(id)) }
+
 // use is what became of the blocks of one stack, in bytes.
 type use struct {
+	pass              pass // in which it allocates
+	known             bool // pass is
 	allocated, blocks int64
 	same              int64 // freed within the pass that allocated them
 	backward          int64 // freed by a later backward pass
 	later             int64 // freed by another pass
-}
-
-func (u *use) add(v use) {
-	u.allocated += v.allocated
-	u.blocks += v.blocks
-	u.same += v.same
-	u.backward += v.backward
-	u.later += v.later
 }
 
 func (m *machine) uses(id StackID) *use {
@@ -194,7 +203,11 @@ func (m *machine) uses(id StackID) *use {
 	for int(id) >= len(m.use) {
 		m.use = append(m.use, make([]use, int(id)+64-len(m.use))...)
 	}
-	return &m.use[id]
+	u := &m.use[id]
+	if !u.known {
+		u.known, u.pass = true, phaseOf(id, m.traitsOf(id)).pass()
+	}
+	return u
 }
 
 // fate is what became of a block.
@@ -224,7 +237,7 @@ func (s *Snapshot) classOf(t *sites, id StackID, f fate, grows bool) (class, evi
 	// Whether a block of the last pass will outlive it is not known: what most
 	// blocks of the stack did decides.
 	brief := f == freedSame || f == keptInPass && u.same > 0 && 2*u.same >= u.same+u.backward+u.later
-	w := s.traits[id]
+	w := s.traitsOf(id)
 	switch p := s.phase(id); {
 	case w.has(traitCollective):
 		return measure.ClassCommunication, "collective_frame"

@@ -7,6 +7,8 @@ import "encoding/binary"
 // file. It is bounded; of a longer history the newest events are kept.
 type eventLog struct {
 	chunks []logChunk
+	buf    []byte // data of the last chunk, n bytes of it in use
+	n      int
 	time   int64
 }
 
@@ -19,8 +21,9 @@ type logChunk struct {
 }
 
 const (
-	chunkSize  = 64 << 10
-	chunkLimit = 1024 // of one file: 64 MiB, some 8 million events
+	chunkSize  = 16 << 10
+	chunkLimit = 4096 // of one file: 64 MiB, some 8 million events
+	eventSize  = 32   // more than an event takes
 	// Each event begins with its action; these bits tell what follows.
 	logTime = 1 << 4 // the time since the last event
 	logMiss = 1 << 5 // an alloc right after a segment event
@@ -28,34 +31,33 @@ const (
 
 // add appends an event. stack is where the block was allocated.
 func (l *eventLog) add(m *machine, t *trace, e *entry, stack StackID, miss bool) {
-	n := len(l.chunks)
-	if n == 0 || len(l.chunks[n-1].data) > chunkSize-32 {
+	if l.n+eventSize > len(l.buf) {
 		l.open(m, t, e)
-		n = len(l.chunks)
 	}
-	c := &l.chunks[n-1]
 	head := byte(e.action)
 	if miss {
 		head |= logMiss
 	}
-	d := e.time - l.time
-	if e.time != 0 && d != 0 {
+	buf, n := l.buf, l.n+1
+	if d := e.time - l.time; d != 0 && e.time != 0 {
 		head |= logTime
-	}
-	data := append(c.data, head)
-	if head&logTime != 0 {
-		data = binary.AppendVarint(data, d)
+		n += binary.PutVarint(buf[n:], d)
 		l.time = e.time
 	}
+	buf[l.n] = head
 	if e.action == Alloc || e.action == FreeCompleted {
-		data = binary.AppendUvarint(data, uint64(e.size))
-		data = binary.AppendUvarint(data, uint64(stack-StackUnknown))
+		n += binary.PutUvarint(buf[n:], uint64(e.size))
+		n += binary.PutUvarint(buf[n:], uint64(stack-StackUnknown))
 	}
-	c.data = data
+	l.n = n
 }
 
 // open begins a chunk; the event was already counted in t.
 func (l *eventLog) open(m *machine, t *trace, e *entry) {
+	n := len(l.chunks)
+	if n > 0 {
+		l.chunks[n-1].data = l.buf[:l.n]
+	}
 	c := logChunk{event: t.events, time: l.time, requested: t.requested.now, allocs: t.counts[Alloc]}
 	switch e.action {
 	case Alloc:
@@ -64,13 +66,20 @@ func (l *eventLog) open(m *machine, t *trace, e *entry) {
 	case FreeCompleted:
 		c.requested += e.size
 	}
-	if n := len(l.chunks); n > 1 && m.logChunks >= chunkLimit {
-		c.data = l.chunks[0].data[:0]
+	l.n = 0
+	if n > 1 && m.logChunks >= chunkLimit {
+		// The oldest chunk makes room.
+		l.buf = l.chunks[0].data[:cap(l.chunks[0].data)]
 		copy(l.chunks, l.chunks[1:])
 		l.chunks[n-1] = c
 		return
 	}
 	m.logChunks++
+	size := chunkSize
+	if n == 0 {
+		size = 1 << 10 // a file may name thousands of devices
+	}
+	l.buf = make([]byte, size)
 	l.chunks = append(l.chunks, c)
 }
 
@@ -88,7 +97,11 @@ func (l *eventLog) replay(f func(*logged)) {
 	for i := range l.chunks {
 		c := &l.chunks[i]
 		e := logged{number: c.event - 1, time: c.time}
-		for data := c.data; len(data) > 0; {
+		data := c.data
+		if i == len(l.chunks)-1 {
+			data = l.buf[:l.n]
+		}
+		for len(data) > 0 {
 			head := data[0]
 			data = data[1:]
 			e.number++

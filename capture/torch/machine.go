@@ -35,6 +35,7 @@ type machine struct {
 	seen [shapeTop + 1]keySet
 
 	frameTraits   []traits
+	collector     bool     // some frame is one of Python's cycle collector
 	stackTraits   []traits // by StackID - firstStack
 	use           []use    // by StackID
 	maxEvents     int      // events kept for each device; 0: all

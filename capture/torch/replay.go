@@ -111,8 +111,8 @@ func (t *trace) fold(m *machine, e *entry) error {
 		u := m.uses(stack)
 		u.allocated += size
 		u.blocks++
-		if p := m.phaseOf(stack).pass(); p != t.pass && p != noPass {
-			t.pass, t.passStart = p, i
+		if u.pass != t.pass && u.pass != noPass {
+			t.pass, t.passStart = u.pass, i
 		}
 		if t.live.put(liveBlock{addr: e.addr, size: size, event: i, stack: stack}) {
 			t.contradictions++
@@ -165,7 +165,7 @@ func (t *trace) fold(m *machine, e *entry) error {
 		}
 	case FreeRequested:
 		t.pending += size
-		if stack >= firstStack && m.traitsOf(stack).has(traitCollector) {
+		if m.collects(stack) {
 			t.cycleFrees++
 			t.cycleBytes += size
 		}

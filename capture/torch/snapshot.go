@@ -50,8 +50,7 @@ type Snapshot struct {
 	hostTrace              *trace
 	hostLive               int64    // pinned bytes that are live at the dump
 	uses                   []use    // by StackID
-	phases                 []phase  // by StackID
-	traits                 []traits // by StackID
+	traits                 []traits // by StackID - firstStack; of stacks that allocate or are live
 }
 
 // Device is one device of a snapshot.
@@ -358,9 +357,12 @@ func (m *machine) finish(s *Snapshot) error {
 		return fmt.Errorf("host_traces: %w", err)
 	}
 	s.uses = m.use
-	for id := range StackID(len(s.Stacks)) + firstStack {
-		s.phases, s.traits = append(s.phases, m.phaseOf(id)), append(s.traits, m.traitsOf(id))
+	for i := range s.Devices {
+		for _, h := range s.Devices[i].End {
+			m.traitsOf(h.Stack)
+		}
 	}
+	s.traits = m.stackTraits
 	s.release = m.torchRelease(s)
 	m.warn(s)
 	return nil

@@ -249,13 +249,6 @@ func (w *walk) block(cur *step, e *logged, sign int64) {
 	}
 }
 
-func (s *Snapshot) phase(id StackID) phase {
-	if id < 0 || int(id) >= len(s.phases) {
-		return noPhase
-	}
-	return s.phases[id]
-}
-
 // slope is the growth per counted step: the median of the slopes between all
 // pairs of step ends (Theil-Sen). One jump that stays, a cache that fills in
 // some step, does not move it; a leak in every second step does.
