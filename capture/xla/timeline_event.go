@@ -251,7 +251,7 @@ func (s *scan) memory(b []byte, at int64, free bool) {
 }
 
 // maxAllocators bounds how many allocators a file has: a large host has tens.
-const maxAllocators = 4096
+const maxAllocators = 256
 
 // allocator gives the timeline of an allocator, nil if there are too many.
 func (s *scan) allocator(key allocatorKey) *allocator {

@@ -142,7 +142,7 @@ func TestTruth(t *testing.T) {
 		if a.limit != truth.Limit || a.baseline != truth.Before[0] || a.inUse(len(a.events)) != truth.End[0] || a.lifetime != truth.End[1] {
 			t.Errorf("%s: limit %d, first %d, last %d, lifetime %d: want %+v", name, a.limit, a.baseline, a.inUse(len(a.events)), a.lifetime, truth)
 		}
-		starts, source := c.trace.steps(1, nil)
+		starts, source := c.trace.stepping(nil).of(1)
 		if source != "step_markers" {
 			t.Errorf("%s: steps by %q", name, source)
 		}

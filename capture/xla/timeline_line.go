@@ -18,6 +18,10 @@ const (
 	maxStack = 1024
 	// maxKept bounds the lists that hold a few entries in any real file.
 	maxKept = 1024
+	// maxGaps bounds how many events of a line may be waits for memory.
+	maxGaps = 64
+	// maxMarks bounds how many step markers are kept.
+	maxMarks = 1 << 20
 	// maxBetween bounds how many kinds of host events between two executions are kept.
 	maxBetween = 256
 	// maxTime bounds times, in picoseconds either way: 53 days.
@@ -225,7 +229,7 @@ func (s *scan) event(b []byte) {
 		in, exec = s.special(c, b, id, start, end, in, exec)
 		in |= inHost
 	}
-	if marked && in&inStep == 0 {
+	if marked && in&inStep == 0 && len(s.out.marks) < maxMarks {
 		in |= inStep
 		s.out.marks = append(s.out.marks, mark{start, step, l.index})
 	}
@@ -248,7 +252,7 @@ func (l *lineScan) addGap(g gap) {
 	if k := len(l.gaps); k > 0 && l.gaps[k-1].end >= g.end {
 		l.gaps = l.gaps[:k-1]
 	}
-	if len(l.gaps) < maxKept {
+	if len(l.gaps) < maxGaps {
 		l.gaps = append(l.gaps, g)
 	}
 }
@@ -354,7 +358,9 @@ func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec i
 	t := s.out
 	switch c {
 	case run:
-		t.runs = append(t.runs, start)
+		if len(t.runs) < maxMarks {
+			t.runs = append(t.runs, start)
+		}
 		s.called(start)
 	case retry:
 		if len(t.waits) < maxKept {

@@ -15,16 +15,23 @@ import (
 // seriesRequested is the label series of live requested bytes.
 const seriesRequested = "requested_bytes"
 
+// view is what is found once for all allocators.
+type view struct {
+	capture *Capture
+	sites   *sites
+	steps   *stepping
+	last    map[int32]int32 // allocator → its last execution
+	ordinal []int32         // of executions, within their module and allocator
+}
+
 // measure adds the rows, contributors, series and facts of the host's events.
 func (t *hostTrace) measure(c *Capture, out *measure.Measurement) {
-	for _, p := range t.problems {
-		out.Warnings = append(out.Warnings, p)
-	}
+	out.Warnings = append(out.Warnings, t.problems...)
 	groups, ordinal := t.executed()
-	s := t.sites()
+	v := &view{c, t.sites(), t.stepping(groups), t.lastStarts(), ordinal}
 	var limits []string
 	for i, a := range t.allocators {
-		t.allocator(c, a, int32(i+1), groups, ordinal, s, out)
+		t.allocator(v, a, int32(i+1), out)
 		if text := measure.Bytes(a.limit).Exact(); a.device != "" && !slices.Contains(limits, text) {
 			limits = append(limits, text)
 		}
@@ -45,7 +52,7 @@ func (a *allocator) labels() measure.Labels {
 }
 
 // allocator adds what is known of one allocator (i is 1-based).
-func (t *hostTrace) allocator(c *Capture, a *allocator, i int32, groups []*executed, ordinal []int32, s *sites, out *measure.Measurement) {
+func (t *hostTrace) allocator(v *view, a *allocator, i int32, out *measure.Measurement) {
 	labels := a.labels()
 	a.warn(out)
 	row := func(name string, bytes int64) {
@@ -58,12 +65,12 @@ func (t *hostTrace) allocator(c *Capture, a *allocator, i int32, groups []*execu
 	row("live.end_bytes", a.inUse(end))
 	row("live.baseline_bytes", a.baseline)
 	row("used.peak_bytes", a.usedBytes)
-	out.Contributors = append(out.Contributors, a.contributors("live.peak_bytes", labels, a.peakAt, s)...)
-	out.Contributors = append(out.Contributors, a.contributors("live.end_bytes", labels, end, s)...)
+	out.Contributors = append(out.Contributors, a.contributors("live.peak_bytes", labels, a.peakAt, v.sites)...)
+	out.Contributors = append(out.Contributors, a.contributors("live.end_bytes", labels, end, v.sites)...)
 	out.Series = append(out.Series, a.series(labels))
 
-	f := a.fact(c, labels)
-	starts, source := t.steps(i, groups)
+	f := a.fact(v.capture, labels)
+	starts, source := v.steps.of(i)
 	f.Steps, f.StepCount = source, int64(len(starts))
 	levels := a.levels(starts)
 	g, reason := a.growth(levels, starts, source)
@@ -80,7 +87,7 @@ func (t *hostTrace) allocator(c *Capture, a *allocator, i int32, groups []*execu
 		out.Series = append(out.Series, levelSeries(growthLabels, levels))
 		f.Growth = growthFact(g)
 	}
-	f.LastStart = t.lastStart(a, i, starts, ordinal, s)
+	f.LastStart = t.lastStart(v, a, v.last[i], starts)
 	out.Facts.Timelines = append(out.Facts.Timelines, f)
 }
 
@@ -197,21 +204,18 @@ func levelSeries(labels measure.Labels, levels []int64) measure.Series {
 }
 
 // lastStart is what was live when the last execution, or else the last step, began.
-func (t *hostTrace) lastStart(a *allocator, i int32, starts []int64, ordinal []int32, s *sites) *measure.LiveFact {
-	last, at := int32(0), int64(math.MinInt64)
-	for x := range t.executions {
-		if e := &t.executions[x]; e.allocator == i && e.start >= at {
-			last, at = int32(x+1), e.start
-		}
-	}
-	if last == 0 {
-		if a.host || len(starts) == 0 {
-			return nil
-		}
+func (t *hostTrace) lastStart(v *view, a *allocator, last int32, starts []int64) *measure.LiveFact {
+	var at int64
+	switch {
+	case last > 0:
+		at = t.executions[last-1].start
+	case a.host || len(starts) == 0:
+		return nil
+	default:
 		at = starts[len(starts)-1]
 	}
 	events := a.after(at)
-	f := &measure.LiveFact{Seconds: seconds(at), InUse: measure.Bytes(a.inUse(events)), Groups: a.groups(events, s, ordinal)}
+	f := &measure.LiveFact{Seconds: seconds(at), InUse: measure.Bytes(a.inUse(events)), Groups: a.groups(events, v.sites, v.ordinal)}
 	if last > 0 {
 		f.Module = t.module(last)
 	}

@@ -126,10 +126,9 @@ const (
 // minSteps is how many steps there must be for them to count as steps at all.
 const minSteps = 2
 
-// steps gives when the steps begin that an allocator (1-based) is judged by, and what
-// they are: the program's own step markers, else executions of the module that is
-// executed most often, runs of TensorFlow functions, or groups of events.
-func (t *hostTrace) steps(allocator int32, groups []*executed) (starts []int64, source string) {
+// marked gives when the steps begin that the program marked, on the line that has most
+// of them.
+func (t *hostTrace) marked() (starts []int64) {
 	perLine := map[int32]int{}
 	for _, m := range t.marks {
 		perLine[m.line]++
@@ -140,39 +139,67 @@ func (t *hostTrace) steps(allocator int32, groups []*executed) (starts []int64, 
 			line, most = l, n
 		}
 	}
-	if most >= minSteps {
-		for _, m := range t.marks {
-			if m.line == line {
-				starts = append(starts, m.start)
+	for _, m := range t.marks {
+		if m.line == line {
+			starts = append(starts, m.start)
+		}
+	}
+	return starts
+}
+
+// stepping finds steps, once for all allocators.
+type stepping struct {
+	t      *hostTrace
+	marked []int64
+	groups []int64             // by group ids
+	most   map[int32]*executed // allocator (0 for any) → the module that is executed most often
+}
+
+func (t *hostTrace) stepping(groups []*executed) *stepping {
+	s := &stepping{t: t, marked: t.marked(), most: map[int32]*executed{}}
+	for _, at := range t.groups {
+		s.groups = append(s.groups, at)
+	}
+	slices.Sort(s.groups)
+	for _, g := range groups {
+		for _, allocator := range []int32{g.allocator, 0} {
+			if best := s.most[allocator]; len(g.list) >= minSteps && (best == nil || len(g.list) > len(best.list)) {
+				s.most[allocator] = g
 			}
 		}
-		return starts, byMarkers
 	}
-	var best *executed
-	for _, g := range groups {
-		if len(g.list) < minSteps {
-			continue
-		}
-		// Pools of the host have no executions of their own.
-		if own := g.allocator == allocator; best == nil || own != (best.allocator == allocator) && own ||
-			own == (best.allocator == allocator) && len(g.list) > len(best.list) {
-			best = g
-		}
-	}
-	if best != nil {
-		return t.starts(best), byExecutions
-	}
-	if len(t.runs) >= minSteps {
-		return t.runs, byRuns
-	}
-	if len(t.groups) >= minSteps {
-		for _, at := range t.groups {
-			starts = append(starts, at)
-		}
-		slices.Sort(starts)
-		return starts, byGroups
+	return s
+}
+
+// of gives when the steps begin that an allocator (1-based) is judged by, and what
+// they are: the program's own step markers, else executions of the module that is
+// executed most often, runs of TensorFlow functions, or groups of events.
+func (s *stepping) of(allocator int32) (starts []int64, source string) {
+	// Pools of the host have no executions of their own.
+	best := cmp.Or(s.most[allocator], s.most[0])
+	switch {
+	case len(s.marked) >= minSteps:
+		return s.marked, byMarkers
+	case best != nil:
+		return s.t.starts(best), byExecutions
+	case len(s.t.runs) >= minSteps:
+		return s.t.runs, byRuns
+	case len(s.groups) >= minSteps:
+		return s.groups, byGroups
 	}
 	return nil, ""
+}
+
+// lastStarts gives the last execution of each allocator, both 1-based.
+func (t *hostTrace) lastStarts() map[int32]int32 {
+	last := map[int32]int32{}
+	for i := range t.executions {
+		x := &t.executions[i]
+		if l := last[x.allocator]; x.allocator > 0 && (l == 0 || x.start >= t.executions[l-1].start) {
+			last[x.allocator] = int32(i + 1)
+		}
+	}
+	return last
 }
 
 // levels gives the live requested bytes, relative to those before the capture, when
