@@ -83,9 +83,15 @@ var torchStories = []torchStory{
 	{head: "ctx_default", rule: "torch-workspaces", saving: 33554432},
 }
 
+// labs keeps what lab has read: several tests look at the same captures.
+var labs = map[string]*measure.Measurement{}
+
 // lab reads a capture, or a folder of ranks, of lab/torch.
 func lab(t testing.TB, name string) *measure.Measurement {
 	t.Helper()
+	if m := labs[name]; m != nil {
+		return m
+	}
 	path := shared(t, "lab/torch", name)
 	if _, err := os.Stat(path); err != nil {
 		path += ".pickle"
@@ -98,6 +104,7 @@ func lab(t testing.TB, name string) *measure.Measurement {
 	if err != nil {
 		t.Fatal(err)
 	}
+	labs[name] = m
 	return m
 }
 
