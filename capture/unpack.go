@@ -11,6 +11,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// bombFloor is the size from which bombRatio counts, in bytes. A test lowers it.
+var bombFloor int64 = 1 << 30
+
 // Limits of compressed captures.
 const (
 	// zstdWindow is the largest window that is accepted, in bytes: what zstd
@@ -19,7 +22,6 @@ const (
 	// A snapshot shrinks some 20 to 100 times, the JSON of one up to 1,500 times.
 	// What grows more than bombRatio times, and beyond bombFloor, is no capture.
 	bombRatio = 4_000
-	bombFloor = 1 << 30
 )
 
 func isGzip(head []byte) bool { return len(head) > 2 && head[0] == 0x1f && head[1] == 0x8b }
