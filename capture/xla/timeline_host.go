@@ -101,9 +101,11 @@ func (p *parser) spool(end int64) (d *decoder, done func()) {
 	}
 	var from io.ReadSeeker
 	body := io.Reader(&rest{p.decoder, end})
-	if head, err := io.ReadAll(io.LimitReader(body, spoolInMemory)); err != nil || p.err != nil {
+	head := make([]byte, min(n, spoolInMemory))
+	if _, err := io.ReadFull(body, head); err != nil {
 		return nil, done
-	} else if int64(len(head)) == n {
+	}
+	if int64(len(head)) == n {
 		from = bytes.NewReader(head)
 	} else {
 		f, err := os.CreateTemp("", "peakgate-")
