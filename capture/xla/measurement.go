@@ -32,8 +32,11 @@ func (c *Capture) Measurement() *measure.Measurement {
 	for _, m := range c.Modules {
 		m.measure(out)
 	}
-	if c.trace != nil {
+	switch {
+	case c.trace != nil:
 		c.trace.measure(c, out)
+	case c.Format == FormatXSpace && (len(c.Devices) > 0 || len(c.Modules) == 0):
+		out.Warnings = append(out.Warnings, "the profile holds no allocator events, so it tells nothing of what was in use: they are recorded from host tracer level 2 on, and never on JAX's CPU backend")
 	}
 	return out
 }

@@ -243,6 +243,20 @@ func TestOOM(t *testing.T) {
 	}
 }
 
+// TestNoEvents: a profile that lacks the events says so where it could have them.
+func TestNoEvents(t *testing.T) {
+	dir := captures(t, "lab")
+	for name, want := range map[string]bool{"tf217/steady_l1": true, "tf217/steady_l3": false, "tf/jax_cpu_no_allocator": false} {
+		m := open(t, filepath.Join(dir, name+".xplane.pb")).Measurement()
+		if got := strings.Contains(strings.Join(m.Warnings, "\n"), "no allocator events"); got != want {
+			t.Errorf("%s: warnings %q", name, m.Warnings)
+		}
+		if name != "tf217/steady_l3" && (len(m.Facts.Timelines) != 0 || len(m.Series) != 0) {
+			t.Errorf("%s: timelines %+v", name, m.Facts.Timelines)
+		}
+	}
+}
+
 // xprofMemory is XProf's memory profile of one capture.
 type xprofMemory struct {
 	Allocators map[string]struct {
