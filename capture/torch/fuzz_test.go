@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"runtime"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // FuzzRead: no panic, nil on an error, a valid snapshot otherwise, and memory
@@ -17,6 +19,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add([]byte(good()))
+	f.Add([]byte(page([]byte(good()))))
 	f.Add([]byte(`{"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 2}]]}`))
 	if seeds == 0 {
 		f.Fatal("no seeds in fixtures/")
@@ -43,8 +46,20 @@ func FuzzRead(f *testing.F) {
 			if r.Value == nil && r.NoData == "" || r.Value != nil && r.NoData != "" {
 				t.Errorf("row %+v", r)
 			}
-			if r.Value != nil && r.Value.Float64() < 0 {
+			if r.Value != nil && r.Value.Float64() < 0 && r.Unit == measure.ByteUnit {
 				t.Errorf("%s is negative: %v", r.Name, r.Value.Exact(r.Unit))
+			}
+		}
+		if err := m.Validate(); err != nil {
+			t.Errorf("Measurement: %v", err)
+		}
+		// The newest events alone are a snapshot as well.
+		if few, err := Read(bytes.NewReader(data), -1, "fuzz", Options{MaxEvents: 3}); err == nil {
+			if err := few.Validate(); err != nil {
+				t.Errorf("newest events: Validate: %v", err)
+			}
+			if err := few.Measurement().Validate(); err != nil {
+				t.Errorf("newest events: %v", err)
 			}
 		}
 		// Reading without knowing the size gives the same.

@@ -17,7 +17,8 @@ type machine struct {
 	marks []stackMark
 	base  int // what the innermost mark left on the stack; 0 without one
 
-	memo   []ref
+	memo   []ref // the first flatLimit entries
+	late   lateMemo
 	sparse map[uint32]ref // memo entries far beyond the others
 
 	slots []slot

@@ -10,12 +10,44 @@ func (m *machine) settle(s *slot, v ref) {
 	if s.memo == 0 {
 		return
 	}
-	i := s.memo - 1
-	if i < int64(len(m.memo)) {
+	m.putMemo(uint32(s.memo-1), v)
+}
+
+// memoNext is the number of the next entry of MEMOIZE.
+func (m *machine) memoNext() uint32 { return uint32(len(m.memo)) + m.late.n }
+
+// putMemo sets an entry that exists, or one far beyond the others.
+func (m *machine) putMemo(i uint32, v ref) {
+	switch n := uint32(len(m.memo)); {
+	case i < n:
 		m.memo[i] = v
-	} else {
-		m.sparse[uint32(i)] = v
+	case i-n < m.late.n:
+		m.late.set(i-n, v)
+	default:
+		if m.sparse == nil {
+			m.sparse = map[uint32]ref{}
+		}
+		m.sparse[i] = v
 	}
+}
+
+func (m *machine) addMemo(v ref) {
+	if len(m.memo) < flatLimit {
+		m.memo = append(m.memo, v)
+	} else {
+		m.late.append(v)
+	}
+}
+
+// getMemo gives an entry; none where it is not set.
+func (m *machine) getMemo(i uint32) ref {
+	switch n := uint32(len(m.memo)); {
+	case i < n:
+		return m.memo[i]
+	case i-n < m.late.n:
+		return m.late.get(i - n)
+	}
+	return m.sparse[i]
 }
 
 // memoize stores the value on top of the stack.
@@ -35,36 +67,26 @@ func (m *machine) memoize(i uint32) error {
 			s.memo = int64(i) + 1
 		}
 	}
-	switch n := uint32(len(m.memo)); {
+	switch n := m.memoNext(); {
 	case i == n:
-		m.memo = append(m.memo, v)
-	case i < n:
-		m.memo[i] = v
-	case i < n+4096:
-		for uint32(len(m.memo)) < i {
-			m.memo = append(m.memo, m.sparse[uint32(len(m.memo))])
-		}
-		m.memo = append(m.memo, v)
+		m.addMemo(v)
+	case i < n || i >= n+4096:
+		m.putMemo(i, v)
 	default:
-		if m.sparse == nil {
-			m.sparse = map[uint32]ref{}
+		for k := n; k < i; k++ {
+			m.addMemo(m.sparse[k])
 		}
-		m.sparse[i] = v
+		m.addMemo(v)
 	}
 	return nil
 }
 
 // recall pushes a value of the memo.
 func (m *machine) recall(i uint32) error {
-	var v ref
-	if i < uint32(len(m.memo)) {
-		v = m.memo[i]
-	} else {
-		v = m.sparse[i]
-	}
+	v := m.getMemo(i)
 	switch v.tag() {
 	case tagNone:
-		return fmt.Errorf("memo entry %d does not exist; there are %d", i, len(m.memo)+len(m.sparse))
+		return fmt.Errorf("memo entry %d does not exist; there are %d", i, int(m.memoNext())+len(m.sparse))
 	case tagUsed:
 		return errReused
 	case tagOpen:

@@ -42,7 +42,7 @@ func (m *machine) pickle() error {
 		if in.end-in.pos < lowWater && !in.eof {
 			in.refill()
 			// A value and its MEMOIZE take two bytes at least.
-			if int64(len(m.memo)) > bufferSize+in.offset()/2 {
+			if int64(m.memoNext()) > bufferSize+in.offset()/2 {
 				return in.fail(in.offset(), errors.New("more memo entries than bytes"))
 			}
 		}
@@ -119,7 +119,7 @@ func (m *machine) run() error {
 		var err error
 		switch op {
 		case 0x94: // MEMOIZE
-			err = m.memoize(uint32(len(m.memo)))
+			err = m.memoize(m.memoNext())
 			memo = m.memo
 		case '(':
 			err = m.pushMark()
@@ -177,7 +177,7 @@ func (m *machine) rare(b []byte) (int, error) {
 	case 'r': // LONG_BINPUT
 		return n, m.memoize(binary.LittleEndian.Uint32(b[1:]))
 	case 0x94: // MEMOIZE
-		return n, m.memoize(uint32(len(m.memo)))
+		return n, m.memoize(m.memoNext())
 	case '(':
 		return n, m.pushMark()
 	case '}':
