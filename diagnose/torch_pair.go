@@ -25,7 +25,7 @@ var torchPairRules = []Rule{
 		Doc: "The base recomputes activations in its backward pass (`torch/utils/checkpoint.py` is in its stacks), the head does not, and the peak rose.",
 	},
 	{
-		Name: "torch-peak-moved", Family: "torch", Compares: true, Find: peakMoved,
+		Name: "peak-moved", Family: "torch", Compares: true, Find: peakMoved,
 		Doc: "The peak rose: by what, and whether the bytes stay (live at the end rose too) or are activations and temporaries of one step (it did not).",
 	},
 	{

@@ -30,18 +30,18 @@ type torchStory struct {
 // torchStories are the verdicts of truth.json and of the list of stories.
 var torchStories = []torchStory{
 	// Activation checkpointing was removed; the peak rose by 54,439,008 B.
-	{head: "ckpt_head", base: "ckpt_base", rule: "torch-checkpointing-removed", alone: "torch-checkpointing-removed torch-peak-moved", saving: 54439008, at: "model.py:32",
+	{head: "ckpt_head", base: "ckpt_base", rule: "torch-checkpointing-removed", alone: "torch-checkpointing-removed peak-moved", saving: 54439008, at: "model.py:32",
 		texts: []string{"the base recomputes activations", "model.py:32 forward (+24.00 MiB, +6 blocks)"}, fix: []string{"torch.utils.checkpoint"}},
 	{head: "ckpt_base", base: "ckpt_head"},
 	// Every appended loss keeps its graph: 90,170,440 B a step, kept by train.py:49.
-	{head: "leak_graph_head", base: "leak_graph_base", rule: "torch-retained-graph", alone: "torch-retained-graph torch-peak-moved", saving: 721297472, at: "train.py:49",
+	{head: "leak_graph_head", base: "leak_graph_base", rule: "torch-retained-graph", alone: "torch-retained-graph peak-moved", saving: 721297472, at: "train.py:49",
 		texts: []string{"(90,170,440 B) a step over 8 whole steps", "allocated at model.py:32 forward", "train.py:49 main > train.py evaluate"}, fix: []string{"loss.detach()", "torch.no_grad()"}, not: []string{"leaked by"}},
 	{head: "leak_graph_head", rule: "torch-retained-graph", alone: "torch-retained-graph", saving: 721297472, at: "train.py:49"},
 	// A clone of 1 MiB a call, two calls a step.
-	{head: "leak_clone_head", base: "leak_graph_base", rule: "torch-growing-container", alone: "torch-growing-container torch-peak-moved", saving: 8 * 2097152, at: "model.py:62",
+	{head: "leak_clone_head", base: "leak_graph_base", rule: "torch-growing-container", alone: "torch-growing-container peak-moved", saving: 8 * 2097152, at: "model.py:62",
 		texts: []string{"grows by 2.00 MiB", "allocated at model.py:62 forward", "16 blocks of 1.00 MiB"}, not: []string{"leaked by"}},
 	// Optimizer state: 29,642,560 B once, expected.
-	{head: "optim_head", base: "optim_base", rule: "torch-optimizer-state", alone: "torch-peak-moved torch-optimizer-state", saving: 29642560 - 29642560/4, at: "train.py:29",
+	{head: "optim_head", base: "optim_base", rule: "torch-optimizer-state", alone: "peak-moved torch-optimizer-state", saving: 29642560 - 29642560/4, at: "train.py:29",
 		texts: []string{"29,642,560 B", "108 blocks", "appeared in the first step", "expected, not a leak"}},
 	{head: "optim_base", base: "optim_head"},
 	{head: "oom_frag", rule: "torch-oom-fragmentation", alone: "torch-oom-fragmentation torch-growing-container", saving: 2411724800, at: "oom_frag.py:26",
@@ -67,7 +67,7 @@ var torchStories = []torchStory{
 	{head: "same_shifted", base: "same_base"},
 	{head: "same_renamed", base: "same_base"},
 	{head: "ranks_base", base: "ranks_base"},
-	{head: "ranks_head", base: "ranks_base", rule: "torch-rank-outlier", alone: "torch-rank-outlier torch-peak-moved", saving: 55388160, at: "model.py:32", texts: []string{"rank 2 peaks at", "30 %", "median of 4 ranks"}},
+	{head: "ranks_head", base: "ranks_base", rule: "torch-rank-outlier", alone: "torch-rank-outlier peak-moved", saving: 55388160, at: "model.py:32", texts: []string{"rank 2 peaks at", "30 %", "median of 4 ranks"}},
 	{head: "drift_2_15", base: "drift_2_14_1", rule: "torch-release-changed", alone: "torch-release-changed", texts: []string{"torch is 2.15 or newer, 2.14 or newer in the base"}},
 	// A run that did less is no saving.
 	{head: "ring_500", base: "leak_graph_head", rule: "torch-suspicious-saving", texts: []string{"500 allocator events, 14365 in the base", "another workload, not a saving"}},

@@ -231,7 +231,7 @@ var torchCases = map[string]struct {
 		"the base recomputes activations (activation checkpointing), the head does not: the peak rose by 50.00 MiB from 40.00 MiB to 90.00 MiB; more is allocated at a.py:1 f0 (+50.00 MiB, +50 blocks)", 50,
 		Input{Base: recomputing(snap(rows{"live.peak_bytes": 40}, measure.SnapshotFact{})), Head: recomputing(snap(rows{"live.peak_bytes": 90}, measure.SnapshotFact{}))},
 	},
-	"torch-peak-moved": {
+	"peak-moved": {
 		Input{Base: kept(snap(rows{"live.peak_bytes": 40, "live.end_bytes": 9}, measure.SnapshotFact{}), "live.peak_bytes", 40), Head: kept(snap(rows{"live.peak_bytes": 90, "live.end_bytes": 9}, measure.SnapshotFact{}), "live.peak_bytes", 90)},
 		"the peak rose by 50.00 MiB (52,428,800 B), most of it allocated at a.py:1 f0 (+50.00 MiB, +50 blocks); live at the end changed by 0 B: activations or temporaries of a step, not a leak", 0,
 		Input{Base: snap(rows{"live.peak_bytes": 90}, measure.SnapshotFact{}), Head: snap(rows{"live.peak_bytes": 40}, measure.SnapshotFact{})},
