@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -159,7 +160,7 @@ func wanted(path string) (bool, error) {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return false, pathError(err)
 	}
-	if err != nil || unplanned(path) {
+	if err != nil || unplanned(path) || isPage(head) {
 		return false, nil
 	}
 	_, read := choose(head)
@@ -191,6 +192,10 @@ func unzipped(f *os.File) (content io.Reader, size int64, err error) {
 	content, err = unpack(packed(head), content)
 	return content, -1, err
 }
+
+// isPage tells a page of trace_plot. The snapshot that it shows lies beside it
+// mostly: in a directory it is passed over, and read where it is named.
+func isPage(head []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) }
 
 // unplanned tells the name under which XLA dumps a module as it came in: it has
 // no plan, and how it looked when its compilation ran out of memory. (A module's own

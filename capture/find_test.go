@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,5 +124,37 @@ func TestFindUnreadable(t *testing.T) {
 	}
 	if _, _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A page of trace_plot beside its snapshot is not counted twice, and is read
+// where it is named.
+func TestFindPage(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile(filepath.Join("..", "fixtures", "torch", "forms_proto2.pickle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := `<html><script>add_local_files([{"name": "snapshot.pickle", "base64": "` + base64.StdEncoding.EncodeToString(data) + `"}], "")</script></html>`
+	snapshot, page := filepath.Join(dir, "rank0.pickle"), filepath.Join(dir, "rank0.html")
+	for path, content := range map[string][]byte{snapshot: data, page: []byte(html)} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, _, err := Find(dir)
+	if err != nil || len(files) != 1 || files[0] != snapshot {
+		t.Errorf("%q, %v; want the snapshot alone", files, err)
+	}
+	a, err := Open(snapshot, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(page, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Rows) == 0 || len(a.Rows) != len(b.Rows) || b.Inputs[0].Format != "torch.snapshot" {
+		t.Errorf("%d rows of the snapshot, %d of the page", len(a.Rows), len(b.Rows))
 	}
 }
