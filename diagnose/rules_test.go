@@ -127,7 +127,7 @@ var cases = map[string]struct {
 			e.Growth, e.OutputMultiple = &measure.GrowthFact{ChangeBytes: 936 * mi, Steps: 9}, number(1.0)
 			t.LastStart.Between = []measure.HostEvent{{Name: "$<unknown> append", Count: 1}, {Name: "$train.py:9 main", Count: 1}}
 		})},
-		"grows by 104.00 MiB with each execution (936.00 MiB over 9) = 1.00x its outputs that have memory of their own: each step's outputs are kept; between executions: $<unknown> append", 936,
+		"grows by 104.00 MiB with each execution (936.00 MiB over 9) = 1.00x its outputs that have memory of their own: each step's outputs are kept; between executions: $<unknown> append = list.append", 936,
 		Input{Head: ran(small(), func(_ *measure.TimelineFact, e *measure.ExecutionFact) {
 			e.Growth = &measure.GrowthFact{ChangeBytes: 900, Steps: 9}
 		})},

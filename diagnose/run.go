@@ -305,15 +305,21 @@ func largestGroups(groups []measure.LiveGroup) string {
 	return "; live then, the largest first: " + strings.Join(parts, ", ")
 }
 
-// appends names the host events that keep something: list.append and the like.
+// appends names the host events that keep something: list.append and the like. The
+// Python tracer knows a method of a built-in type by its name alone.
 func appends(events []measure.HostEvent) string {
 	var parts []string
 	for _, e := range events {
+		method, bare := strings.CutPrefix(e.Name, "$<unknown> ")
 		for _, word := range []string{"append", "extend", "setitem", "setattr", "insert"} {
-			if strings.Contains(e.Name, word) && len(parts) < 3 {
-				parts = append(parts, e.Name)
-				break
+			if !strings.Contains(e.Name, word) || len(parts) == 3 {
+				continue
 			}
+			if bare && slices.Contains([]string{"append", "extend", "insert"}, method) {
+				e.Name += " = list." + method
+			}
+			parts = append(parts, e.Name)
+			break
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -66,6 +66,20 @@ var stories = []struct{ story, rule, function string }{
 	{"cpu-0.10.2/d_upcast", "", ""}, // the CPU computes bf16 in f32 on both sides
 }
 
+// TestHolder: the holder of a leak is named from the capture alone.
+func TestHolder(t *testing.T) {
+	for _, f := range Run(Input{Head: open(t, filepath.FromSlash("../fixtures/xla/kept_outputs.xplane.pb"))}) {
+		if f.Rule == "growth-per-execution" {
+			const want = " = 1.00x its outputs that have memory of their own: each step's outputs are kept; between executions: $<unknown> append = list.append"
+			if !strings.HasSuffix(f.Text, want) {
+				t.Errorf("%q, want the end %q", f.Text, want)
+			}
+			return
+		}
+	}
+	t.Error("no finding of growth")
+}
+
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.story, func(t *testing.T) {

@@ -13,7 +13,7 @@ type hostTrace struct {
 	waits      []wait
 	calls      map[flow]int32 // what a call set off → link of what the call is inside of
 
-	// between are the host events between the last two calls of an execution on
+	// between are the host events and the user's Python between the last two calls of an execution on
 	// the line that made the last call, as ids of texts.
 	between  []counted
 	lastCall int64

@@ -87,10 +87,11 @@ type pool struct {
 	inUse, limit int64
 	addresses    map[int64][2]int64
 	kind         func(n int64) any // the type of numbers
+	output       int64             // what executions ask for their output
 }
 
 func newPool(name any, inUse int64) *pool {
-	return &pool{name: name, inUse: inUse, limit: 1 << 40, addresses: map[int64][2]int64{}, kind: func(n int64) any { return n }}
+	return &pool{name: name, inUse: inUse, limit: 1 << 40, addresses: map[int64][2]int64{}, kind: func(n int64) any { return n }, output: 5000}
 }
 
 func (p *pool) event(name string, start int64, more map[string]any) at {
@@ -135,7 +136,7 @@ func executions(p *pool, n int, keep func(i int) bool, client func(start int64, 
 	var events []at
 	for i := range int64(n) {
 		start := 1000 * i
-		events = append(events, client(start, p.alloc(start+20, 1<<20+i, 5000), p.alloc(start+21, 99, 70000), at{}, p.free(start+80, 99))...)
+		events = append(events, client(start, p.alloc(start+20, 1<<20+i, p.output), p.alloc(start+21, 99, 70000), at{}, p.free(start+80, 99))...)
 		if i > 0 && !keep(int(i)) {
 			events = append(events, p.free(start+500, 1<<20+i-1))
 		}

@@ -22,8 +22,9 @@ const (
 	maxGaps = 64
 	// maxMarks bounds how many step markers are kept.
 	maxMarks = 1 << 20
-	// maxBetween bounds how many kinds of host events between two executions are kept.
-	maxBetween = 256
+	// maxBetween bounds how many kinds of host events between two executions are
+	// counted; frames of the Python tracer apart from the others.
+	maxBetween = 1024
 	// maxTime bounds times, in picoseconds either way: 53 days.
 	maxTime = 1 << 62
 )
@@ -39,8 +40,27 @@ type lineScan struct {
 	open     []openEvent
 	gaps     []gap
 
-	calls   int             // calls of executions on this line
-	between map[int64]int64 // ids of the outermost events since the last call
+	calls    int   // calls of executions on this line
+	lastCall int64 // the start of the last one
+	// since counts the host events since the last call, past those between the two
+	// before, by their ids.
+	since, past between
+}
+
+// between counts events by their ids: the outermost ones of the host, and the
+// functions of the user's Python code with the built-in ones that they call.
+type between struct{ host, python map[int64]int64 }
+
+func (b between) clear() {
+	clear(b.host)
+	clear(b.python)
+}
+
+// count adds one to what is counted of an id, unless there are too many of them.
+func count(counts map[int64]int64, id int64) {
+	if n := counts[id]; n > 0 || len(counts) < maxBetween {
+		counts[id] = n + 1
+	}
 }
 
 // openEvent is an event that the current one is inside of.
@@ -59,6 +79,7 @@ const (
 	inHost flags = 1 << iota // no Python frame
 	inCall
 	inStep
+	inLibrary // the innermost Python frame is not the user's
 )
 
 // gap is an event that lasted as long as a failing allocation.
@@ -73,7 +94,9 @@ type gap struct {
 func (s *scan) lines() {
 	l := &s.line
 	s.out.lines++
-	*l = lineScan{index: s.out.lines, last: math.MinInt64, open: l.open[:0], gaps: l.gaps[:0]}
+	*l = lineScan{index: s.out.lines, last: math.MinInt64, open: l.open[:0], gaps: l.gaps[:0], since: l.since, past: l.past}
+	l.since.clear()
+	l.past.clear()
 	begun := false
 	for s.enter("lines"); s.next(); {
 		switch s.num {
@@ -98,6 +121,7 @@ func (s *scan) lines() {
 	if s.err != nil {
 		return
 	}
+	s.between()
 	if l.unsorted {
 		s.out.problem("a thread's events are not in the order of time: what allocated there may be named wrongly")
 	}
@@ -213,7 +237,16 @@ func (s *scan) event(b []byte) {
 
 	c := s.class(id)
 	switch {
-	case c == frame:
+	case c >= frame && c <= builtin:
+		switch {
+		case c == library:
+			in |= inLibrary
+		case c == frame:
+			in &^= inLibrary
+		}
+		if l.calls > 0 && in&(inHost|inLibrary) == 0 {
+			count(l.since.python, id)
+		}
 		if duration > gapLow/2 {
 			l.pythonGap(start, end)
 		}
@@ -221,8 +254,8 @@ func (s *scan) event(b []byte) {
 		s.memory(b, start, c == frees)
 		return
 	case c == plain:
-		if l.calls > 0 && in&inHost == 0 && (l.between[id] > 0 || len(l.between) < maxBetween) {
-			l.between[id]++
+		if l.calls > 0 && in&inHost == 0 {
+			count(l.since.host, id)
 		}
 		in |= inHost
 	default:
@@ -233,7 +266,7 @@ func (s *scan) event(b []byte) {
 		in |= inStep
 		s.out.marks = append(s.out.marks, mark{start, step, l.index})
 	}
-	if duration >= gapLow && duration <= gapHigh && c != frame && !marked {
+	if duration >= gapLow && duration <= gapHigh && (c < frame || c > builtin) && !marked {
 		l.addGap(gap{start: start, end: end, id: id, at: start})
 	}
 	if duration > 0 && n < maxStack {
@@ -408,29 +441,43 @@ func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec i
 	return in, exec
 }
 
-// called takes a call of an execution: what lies between the last two on the line
-// that made the last one is kept.
+// called takes a call of an execution.
 func (s *scan) called(start int64) {
-	l, t := &s.line, s.out
-	if l.calls++; l.calls > 1 && start >= t.lastCall {
-		t.between = t.between[:0]
-		for id, n := range l.between {
-			for _, o := range l.open {
-				if o.id == id && o.in&inHost != 0 {
-					n-- // the call is inside of it
-					break
-				}
-			}
-			if n > 0 {
-				t.between = append(t.between, counted{s.later(eventText, id), n})
+	l := &s.line
+	if l.since.host == nil {
+		l.since, l.past = between{map[int64]int64{}, map[int64]int64{}}, between{map[int64]int64{}, map[int64]int64{}}
+	}
+	for _, o := range l.open { // the call is inside of these
+		for _, counts := range []map[int64]int64{l.since.host, l.since.python} {
+			if n := counts[o.id]; n > 1 {
+				counts[o.id] = n - 1
+			} else {
+				delete(counts, o.id)
 			}
 		}
 	}
-	t.lastCall = max(t.lastCall, start)
-	if l.between == nil {
-		l.between = map[int64]int64{}
+	l.calls++
+	l.lastCall = start
+	l.since, l.past = l.past, l.since
+	l.since.clear()
+}
+
+// between takes what the line that ended had between its last two calls, if the
+// last one is the last of all lines.
+func (s *scan) between() {
+	l, t := &s.line, s.out
+	if l.calls == 0 || l.lastCall < t.lastCall {
+		return
 	}
-	clear(l.between)
+	if t.lastCall = l.lastCall; l.calls == 1 {
+		return
+	}
+	t.between = t.between[:0]
+	for _, counts := range []map[int64]int64{l.past.host, l.past.python} {
+		for id, n := range counts {
+			t.between = append(t.between, counted{s.later(eventText, id), n})
+		}
+	}
 }
 
 // chain gives the events around the current one as links, and makes them.

@@ -9,6 +9,8 @@ type class uint8
 const (
 	plain   class = iota
 	frame         // a frame of the Python tracer: "$train.py:31 step"
+	library       // a frame of a framework's or generated code: "$pjit.py:250 cache_miss"
+	builtin       // a function without Python code: "$<unknown> append", "$builtins len"
 	allocs        // MemoryAllocation
 	frees         // MemoryDeallocation
 	call          // the call that executes a module on all its devices
@@ -27,6 +29,13 @@ const (
 func classify(name string) class {
 	switch {
 	case strings.HasPrefix(name, "$"):
+		place, _, _ := strings.Cut(name[1:], " ")
+		switch file, _, ok := strings.Cut(place, ":"); {
+		case !ok:
+			return builtin
+		case foreign(file):
+			return library
+		}
 		return frame
 	case name == "MemoryAllocation":
 		return allocs
@@ -106,7 +115,7 @@ func pythonFrame(name string) (file string, line int, function string, ok bool) 
 		return "", 0, "", false
 	}
 	file, number, ok := strings.Cut(place, ":")
-	if !ok || frameworkFiles[file] || strings.HasPrefix(file, "<") {
+	if !ok || foreign(file) {
 		return "", 0, "", false
 	}
 	for _, c := range number {
@@ -117,6 +126,10 @@ func pythonFrame(name string) (file string, line int, function string, ok bool) 
 	}
 	return file, line, function, line > 0
 }
+
+// foreign tells that a frame's file is not the user's: a framework's, or generated
+// code such as "<string>".
+func foreign(file string) bool { return frameworkFiles[file] || strings.HasPrefix(file, "<") }
 
 // frameworkFiles are files of JAX and TensorFlow that lie between the user's
 // program and an allocation.

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,8 @@ func timelineSeed() message {
 // kept is a profile of a program that keeps the outputs of each of its 12 executions,
 // until the last one waits for memory and never launches.
 func kept() message {
-	p := newPool("GPU_0_bfc", 7168)
-	p.limit = 136 << 10
+	p := newPool("GPU_0_bfc", 1<<20)
+	p.limit, p.output = 7<<20, 500_000
 	se := clients["stream executor"]
 	events := executions(p, 12, func(int) bool { return true }, nest(se.events, se.launch, nil))
 	events = append(events, nest(se.events, "", nil)(12_000)[:5]...)
@@ -41,10 +42,16 @@ func kept() message {
 		events[len(events)-5+i].length += 10_000_000
 	}
 	events = append(events, at{"Build buffer allocations", 12_005, 10_000_010, nil})
+	for i := range int64(12) {
+		// What the program does between two executions, and what JAX does in it.
+		events = append(events, at{"$train.py:31 keep", 1000*i + 640, 20, nil}, at{"$<unknown> append", 1000*i + 642, 2, nil},
+			at{"$tree_util.py:9 flatten", 1000*i + 650, 5, nil}, at{"$<unknown> extend", 1000*i + 651, 2, nil})
+	}
+	slices.SortStableFunc(events, func(a, b at) int { return cmp.Compare(a.start, b.start) })
 	module := hlo([]message{instruction(1, "p", "parameter").int(9, 0)},
-		message{}.bytes(1, buffer(1, 5000, 1, 0)).bytes(3, allocation(0, 5000, 0, message{}.int(7, 1), assigned(5000, 1))))
+		message{}.bytes(1, buffer(1, p.output, 1, 0)).bytes(3, allocation(0, p.output, 0, message{}.int(7, 1), assigned(p.output, 1))))
 	device := message{}.bytes(1, message{}.int(1, 2).text(2, "/device:GPU:0").
-		bytes(5, message{}.int(1, 1).bytes(2, message{}.int(1, 1).text(2, "memory_size"))).bytes(6, message{}.int(1, 1).int(3, 192<<10)))
+		bytes(5, message{}.int(1, 1).bytes(2, message{}.int(1, 1).text(2, "memory_size"))).bytes(6, message{}.int(1, 1).int(3, 9<<20)))
 	return append(append(device, newHost().line("python", events...).space()...), space([]string{"jit_step(7)"}, []message{module})...)
 }
 
@@ -69,15 +76,19 @@ func TestKept(t *testing.T) {
 		t.Error(err)
 	}
 	x := m.Facts.Executions[0]
-	if len(m.Facts.Executions) != 1 || x.Count != 13 || *x.NeverLaunched != 1 || x.OutputBytes == nil || *x.OutputBytes != 5000 ||
-		x.OutputMultiple == nil || *x.OutputMultiple != 1 || x.FirstInUse != 7168 || x.LastInUse != 7168+12*5120 {
+	if len(m.Facts.Executions) != 1 || x.Count != 13 || *x.NeverLaunched != 1 || x.OutputBytes == nil || *x.OutputBytes != 500_000 ||
+		x.OutputMultiple == nil || *x.OutputMultiple != 1 || x.FirstInUse != 1<<20 || x.LastInUse != 1<<20+12*500_224 {
 		t.Errorf("executions %+v", m.Facts.Executions)
 	}
 	f := m.Facts.Timelines[0]
-	if f.Growth == nil || f.Growth.ChangeBytes != 5000 || f.DeviceMemoryBytes != 192<<10 || f.LimitBytes != 136<<10 || f.LastStart.Groups[0].Name != before {
+	if f.Growth == nil || f.Growth.ChangeBytes != 500_000 || f.DeviceMemoryBytes != 9<<20 || f.LimitBytes != 7<<20 || f.LastStart.Groups[0].Name != before {
 		t.Errorf("timeline %+v", f)
 	}
-	for name, want := range map[string]int64{"growth.bytes_per_step": 5000, "launch.never_started": 1, "oom.events": 1} {
+	want := []measure.HostEvent{{Name: "DevicePut", Count: 2}, {Name: "$<unknown> append", Count: 1}, {Name: "$train.py:31 keep", Count: 1}}
+	if !slices.Equal(f.LastStart.Between, want) {
+		t.Errorf("between the last two calls %v, want %v", f.LastStart.Between, want)
+	}
+	for name, want := range map[string]int64{"growth.bytes_per_step": 500_000, "launch.never_started": 1, "oom.events": 1} {
 		if n, _ := findRow(t, m, name).Value.Int64(); n != want {
 			t.Errorf("%s: %d, want %d", name, n, want)
 		}
