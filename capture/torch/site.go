@@ -159,7 +159,11 @@ func (t *sites) root(given string) string {
 			continue
 		}
 		for common != dir && !strings.HasPrefix(dir, strings.TrimSuffix(common, "/")+"/") {
-			common = path.Dir(common)
+			above := path.Dir(common)
+			if above == common {
+				return "" // "/home/a" and "C:/Users/b" have nothing in common
+			}
+			common = above
 		}
 	}
 	return strings.TrimSuffix(common, "/")
