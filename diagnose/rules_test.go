@@ -132,9 +132,21 @@ var cases = map[string]struct {
 			e.Growth = &measure.GrowthFact{ChangeBytes: 900, Steps: 9}
 		})},
 	},
+	"growth-per-step": {
+		Input{Head: ran(measure.New(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) {
+			t.Growth, t.Steps, t.StepCount = &measure.GrowthFact{ChangeBytes: 1 * mi, Steps: 1, From: 1, Period: 1}, "step_markers", 30
+			t.LastStart.Groups = append(t.LastStart.Groups, measure.LiveGroup{Name: "RandomUniform", Bytes: 29 * mi, Count: 29})
+		})},
+		"live memory grows by 1.00 MiB with each step (28.00 MiB over 28); live when the last step begins, the largest first: BufferFromHostBuffer(s32[16]): 40.00 MiB in 2, RandomUniform: 29.00 MiB in 29", 28,
+		// The executions tell it already.
+		Input{Head: ran(measure.New(), func(t *measure.TimelineFact, e *measure.ExecutionFact) {
+			t.Growth = &measure.GrowthFact{ChangeBytes: 1 * mi, Steps: 1, Period: 1}
+			e.Growth = t.Growth
+		})},
+	},
 	"other-live-arrays": {
 		Input{Head: ran(small(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) { t.LastStart.InUse = 2950 * mi })},
-		"other live arrays take 2.78 GiB of the 2.93 GiB of allocator GPU_0_bfc when the last execution begins; with them the execution, which needs 200.00 MiB, is 50.00 MiB too much; live then, the largest first: allocated before the capture: 60.00 MiB, BufferFromHostBuffer(s32[16]): 40.00 MiB", 2850,
+		"other live arrays take 2.78 GiB of the 2.93 GiB of allocator GPU_0_bfc when the last execution begins; with them the execution, which needs 200.00 MiB, is 50.00 MiB too much; live then, the largest first: allocated before the capture: 60.00 MiB, BufferFromHostBuffer(s32[16]): 40.00 MiB in 2", 2850,
 		Input{Head: ran(small(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) { t.LastStart.InUse = 800 * mi })},
 	},
 	"temp-is-one-block": {

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -124,7 +123,9 @@ func event(severity, evidence string, labels measure.Labels, format string, args
 	return measure.Finding{Severity: severity, Evidence: evidence, Labels: labels, Text: fmt.Sprintf(format, args...)}
 }
 
-var runRules = []Rule{
+var runRules = slices.Concat(failureRules, growthRules, poolRules)
+
+var failureRules = []Rule{
 	{
 		Name: "never-launched", Family: "run",
 		Doc: "An execution of the module ended without launching a kernel: it failed, as a rule for want of memory.",
@@ -159,41 +160,9 @@ var runRules = []Rule{
 			return out
 		},
 	},
-	{
-		Name: "growth-per-execution", Family: "run",
-		Doc: "Live memory grows with each execution of a module. Where it grows by 1.00 times the outputs that have memory of their own, the program keeps every step's outputs: look for the holder among the host events between executions ($<unknown> append is list.append). A larger pool only delays the end.",
-		Find: func(in Input) (out []measure.Finding) {
-			for _, e := range in.Head.Facts.Executions {
-				g := e.Growth
-				if g == nil || g.Steps < 1 {
-					continue
-				}
-				each := measure.Bytes(int64(g.ChangeBytes) / g.Steps)
-				if each < smallest {
-					continue
-				}
-				f := event(Warning, Measured, e.Labels, "live memory grows by %s with each execution (%s over %d)", each, g.ChangeBytes, g.Steps)
-				f.Fix = "drop the reference, reduce inside of the step (a norm instead of the tree), or jax.device_get what is kept; a larger pool only delays the end"
-				f.Cost, f.SavingBytes = "nothing", g.ChangeBytes
-				if k := e.OutputMultiple; k != nil && *k > 0 {
-					f.Text += fmt.Sprintf(" = %.2fx its outputs that have memory of their own", *k)
-					if math.Abs(*k-math.Round(*k)) < 0.02 && *k > 0.5 {
-						f.Text += ": each step's outputs are kept"
-					}
-				}
-				for _, t := range deviceTimelines(in.Head) {
-					if s := t.LastStart; s != nil && (e.Labels["allocator"] == "" || e.Labels["allocator"] == t.Labels["allocator"]) {
-						if a := appends(s.Between); a != "" {
-							f.Text += "; between executions: " + a
-						}
-						break
-					}
-				}
-				out = append(out, f)
-			}
-			return out
-		},
-	},
+}
+
+var poolRules = []Rule{
 	{
 		Name: "other-live-arrays", Family: "run",
 		Doc: "When the last execution began, arrays other than its arguments held much of the memory: a data set, an evaluation copy, prefetched batches, outputs of other programs. What was allocated before the capture has no name: profile from earlier on.",
@@ -220,7 +189,7 @@ var runRules = []Rule{
 						}
 						f.Text += fmt.Sprintf("; with them the execution, which needs %s, is %s too much", p.size("plan.need_bytes"), over)
 					}
-					f.Text += largestGroups(s.Groups)
+					f.Text += largestGroups("live then", s.Groups)
 					f.Fix = "keep them on the host and stream, free them (del, or leave the scope), or give them a smaller dtype"
 					if len(s.Groups) > 0 && strings.Contains(s.Groups[0].Name, "before the capture") {
 						f.Fix += "; begin the profile earlier to name them"
@@ -290,7 +259,7 @@ var runRules = []Rule{
 }
 
 // largestGroups names the largest groups of live memory.
-func largestGroups(groups []measure.LiveGroup) string {
+func largestGroups(when string, groups []measure.LiveGroup) string {
 	var parts []string
 	for i, g := range groups {
 		if i == 3 {
@@ -298,29 +267,12 @@ func largestGroups(groups []measure.LiveGroup) string {
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s", g.Name, g.Bytes))
+		if g.Count > 1 {
+			parts[i] += fmt.Sprintf(" in %d", g.Count)
+		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "; live then, the largest first: " + strings.Join(parts, ", ")
-}
-
-// appends names the host events that keep something: list.append and the like. The
-// Python tracer knows a method of a built-in type by its name alone.
-func appends(events []measure.HostEvent) string {
-	var parts []string
-	for _, e := range events {
-		method, bare := strings.CutPrefix(e.Name, "$<unknown> ")
-		for _, word := range []string{"append", "extend", "setitem", "setattr", "insert"} {
-			if !strings.Contains(e.Name, word) || len(parts) == 3 {
-				continue
-			}
-			if bare && slices.Contains([]string{"append", "extend", "insert"}, method) {
-				e.Name += " = list." + method
-			}
-			parts = append(parts, e.Name)
-			break
-		}
-	}
-	return strings.Join(parts, ", ")
+	return "; " + when + ", the largest first: " + strings.Join(parts, ", ")
 }

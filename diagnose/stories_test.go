@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,27 @@ func TestHolder(t *testing.T) {
 		}
 	}
 	t.Error("no finding of growth")
+}
+
+// TestStepHolder: growth without any XLA module is told from step markers, with the
+// operation that made what is kept.
+func TestStepHolder(t *testing.T) {
+	for name, want := range map[string]string{
+		"leak": "grows by 976.56 KiB with each step (26.70 MiB over 28); live when the last step begins, the largest first: RandomUniform: 28.86 MiB in 29",
+		"oom":  "grows by 8.00 MiB with each step (48.00 MiB over 6); live when the last step begins, the largest first: RandomUniform: 62.00 MiB in 7",
+	} {
+		fs := Run(Input{Head: open(t, shared(t, "lab/tf", name+".xplane.pb"))})
+		if !slices.ContainsFunc(fs, func(f measure.Finding) bool {
+			return f.Rule == "growth-per-step" && f.Evidence == Measured && strings.Contains(f.Text, want)
+		}) {
+			t.Errorf("%s: %+v, want %q", name, fs, want)
+		}
+	}
+	for _, name := range []string{"steady", "keras", "many", "warmup"} {
+		if got := rules(Run(Input{Head: open(t, shared(t, "lab/tf", name+".xplane.pb"))})); strings.Contains(got, "growth") {
+			t.Errorf("%s: findings %q", name, got)
+		}
+	}
 }
 
 func TestStories(t *testing.T) {
