@@ -55,7 +55,7 @@ type Rule struct {
 
 // Rules is the rule book, in the order of the documentation.
 func Rules() []Rule {
-	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, torchRules)
+	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, livePairRules, torchRules)
 }
 
 // Run applies every rule that has what it needs. The findings are sorted by

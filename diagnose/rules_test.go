@@ -77,6 +77,17 @@ func ran(m *measure.Measurement, change func(*measure.TimelineFact, *measure.Exe
 	return m
 }
 
+// arrays is a device memory profile with n arrays of 1 MiB made on one line, and one of another.
+func arrays(n int64) *measure.Measurement {
+	m := measure.New()
+	labels := measure.Labels{"device": "cpu:0"}
+	m.Rows = append(m.Rows, measure.NewRow(liveEnd, labels, measure.Int((n+1)*mi)))
+	m.Contributors = append(m.Contributors,
+		measure.Contributor{Metric: liveEnd, Labels: labels, Key: "run", Display: "train.py:25 run", Bytes: measure.Bytes(n * mi), Count: n},
+		measure.Contributor{Metric: liveEnd, Labels: labels, Key: "init", Display: "train.py:3 init", Bytes: mi, Count: 1})
+	return m
+}
+
 // small is a plan about which there is nothing to say.
 func small() *measure.Measurement {
 	return made(rows{"need_bytes": 200, "argument_bytes": 100, "temp_bytes": 100, "heap_peak_bytes": 200, "other_bytes": 200}, measure.ModuleFact{}, on(device, measure.PlanFact{BlockBytes: 100 * mi}))
@@ -131,6 +142,11 @@ var cases = map[string]struct {
 		Input{Head: ran(small(), func(_ *measure.TimelineFact, e *measure.ExecutionFact) {
 			e.Growth = &measure.GrowthFact{ChangeBytes: 900, Steps: 9}
 		})},
+	},
+	"live-arrays-grew": {
+		Input{Base: arrays(2), Head: arrays(9)},
+		"live arrays grew at train.py:25 run: by 7.00 MiB, from 2 arrays to 9; all live arrays grew by 7.00 MiB, from 3.00 MiB to 10.00 MiB", 7,
+		Input{Base: arrays(9), Head: arrays(2)},
 	},
 	"growth-per-step": {
 		Input{Head: ran(measure.New(), func(t *measure.TimelineFact, _ *measure.ExecutionFact) {

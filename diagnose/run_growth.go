@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -74,6 +75,51 @@ var growthRules = []Rule{
 			return out
 		},
 	},
+}
+
+var livePairRules = []Rule{{
+	Name: "live-arrays-grew", Family: "run", Compares: true,
+	Doc: "Device memory profiles (jax.profiler.save_device_memory_profile) hold what is alive at one moment: the head has more live arrays than the base. The finding names the line that made most of them; what refers to them is elsewhere, as a rule a list or a dict that is filled step after step.",
+	Find: func(in Input) (out []measure.Finding) {
+		if len(in.Head.Facts.Snapshots)+len(in.Head.Facts.Timelines) > 0 {
+			return nil // rules of their own tell more of these
+		}
+		for _, r := range in.Head.Rows {
+			b, ok := liveRow(in.Base, r.Labels)
+			h, ok2 := liveRow(in.Head, r.Labels)
+			if r.Name != liveEnd || r.Labels["allocator"] != "" || !ok || !ok2 || !notable(h-b, b) {
+				continue
+			}
+			grew := compare.Contributors(in.Base.ContributorsOf(liveEnd, r.Labels), in.Head.ContributorsOf(liveEnd, r.Labels), b, h)
+			var best *compare.Contributor
+			for i, c := range grew {
+				if c.Key != measure.Other && c.Delta() > 0 && (best == nil || c.Delta() > best.Delta()) {
+					best = &grew[i]
+				}
+			}
+			if best == nil {
+				continue
+			}
+			f := event(Warning, Measured, r.Labels, "live arrays grew at %s: by %s, from %d arrays to %d; all live arrays %s", best.Display, best.Delta(), best.BaseCount, best.HeadCount, moved(b, h))
+			f.Fix = "look for what keeps them: a list, a dict or a closure that outlives the step; keep float(x) or jax.device_get(x) of what is collected"
+			f.Cost, f.SavingBytes, f.Source = "nothing", best.Delta(), best.Source
+			out = append(out, f)
+		}
+		return out
+	},
+}}
+
+const liveEnd = "live.end_bytes"
+
+// liveRow gives what was live at the end by a device memory profile.
+func liveRow(m *measure.Measurement, labels measure.Labels) (measure.Bytes, bool) {
+	for _, r := range m.Rows {
+		if r.Name == liveEnd && r.Value != nil && r.Labels.Key() == labels.Key() {
+			n, exact := r.Value.Int64()
+			return measure.Bytes(n), exact
+		}
+	}
+	return 0, false
 }
 
 // rate gives what memory grew by with each of so many steps, and over all that are

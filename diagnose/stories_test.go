@@ -102,6 +102,18 @@ func TestStepHolder(t *testing.T) {
 	}
 }
 
+// TestProfilesApart: of two device memory profiles, the line that made what was kept.
+func TestProfilesApart(t *testing.T) {
+	base, head := open(t, "../fixtures/leak/base.pprof.gz"), open(t, "../fixtures/leak/head.pprof.gz")
+	fs := Changed(Input{Base: base, Head: head})
+	if len(fs) != 1 || fs[0].Rule != "live-arrays-grew" || !strings.HasPrefix(fs[0].Text, "live arrays grew at train.py:25 run: by 5.00 MiB, from 2 arrays to 7; ") {
+		t.Errorf("findings %+v", fs)
+	}
+	if got := rules(Changed(Input{Base: head, Head: base})); got != "" {
+		t.Errorf("the improvement has the findings %q", got)
+	}
+}
+
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.story, func(t *testing.T) {

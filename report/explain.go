@@ -38,7 +38,7 @@ func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) 
 			rows, _ := groupTable(g.rows)
 			table(out, "  ", rows, "lrl")
 			for _, r := range g.rows {
-				if r.Name == "live.peak_bytes" {
+				if r.Name == heldRow(m, r.Labels) {
 					explainHolders(out, m, r, top)
 				}
 			}

@@ -110,7 +110,7 @@ func groupTable(group []measure.Row) (rows [][]string, zero []string) {
 // measurementHolders lists who holds the bytes at a peak. Arguments, outputs
 // and the need repeat the same buffers, so only peaks and the end are told.
 func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
-	if !slices.Contains([]string{"plan.heap_peak_bytes", "live.peak_bytes"}, r.Name) || r.Value == nil {
+	if r.Name != "plan.heap_peak_bytes" && r.Name != heldRow(m, r.Labels) || r.Value == nil {
 		return
 	}
 	cs := m.ContributorsOf(r.Name, r.Labels)
@@ -131,6 +131,16 @@ func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
 	if rest > 0 {
 		fmt.Fprintf(out, "  %d more hold %s\n", len(cs)-holders, rest)
 	}
+}
+
+// heldRow is the row of live memory whose holders are told: the peak's, or the
+// end's where a capture is of one moment (a device memory profile).
+func heldRow(m *measure.Measurement, labels measure.Labels) string {
+	key := labels.Key()
+	if slices.ContainsFunc(m.Rows, func(r measure.Row) bool { return r.Name == "live.peak_bytes" && r.Labels.Key() == key }) {
+		return "live.peak_bytes"
+	}
+	return "live.end_bytes"
 }
 
 // Diff writes a diff for a terminal: the rows that moved and what moved them.

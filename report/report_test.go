@@ -287,3 +287,20 @@ func TestExplain(t *testing.T) {
 		t.Errorf("an empty measurement: %v\n%s", err, out.String())
 	}
 }
+
+// TestOneMoment: of a capture without a peak, who holds what is live at the end.
+func TestOneMoment(t *testing.T) {
+	m := measure.New()
+	labels := measure.Labels{"device": "cpu:0"}
+	m.Rows = []measure.Row{measure.NewRow("live.end_bytes", labels, measure.Int(1<<20))}
+	m.Contributors = []measure.Contributor{{Metric: "live.end_bytes", Labels: labels, Key: "run", Display: "train.py:25 run", Bytes: 1 << 20, Count: 4}}
+	for name, write := range map[string]func(io.Writer) error{
+		"measure": func(w io.Writer) error { return Measurement(w, m) },
+		"explain": func(w io.Writer) error { return Explain(w, m, nil, 25) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil || !strings.Contains(out.String(), "train.py:25 run") {
+			t.Errorf("%s: %v, %s", name, err, &out)
+		}
+	}
+}
