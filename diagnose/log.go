@@ -23,49 +23,51 @@ const (
 // libtpu's compiler (HBM, VMEM; its source is not public), jax/_src/interpreters/mlir.py
 // (donation).
 var (
-	logRemat    = regexp.MustCompile(`Can't reduce memory use below \S+ \((-?\d+) bytes\) by rematerialization; only reduced to (\S+?)(?: \((\d+) bytes\))?(?:, down from \S+ \((\d+) bytes\).*)?$`)
-	logGPU      = regexp.MustCompile(`(?i)out of memory (?:while )?(?:trying to allocate|allocating) ([\d.]+) ?(bytes|[KMGT]iB|B)`)
-	logBFC      = regexp.MustCompile(`Allocator \(\S+\) ran out of memory trying to allocate \S+ \(rounded to (\d+)\)`)
+	logRemat    = regexp.MustCompile(`Can't reduce memory use below \S+ \((\S+) bytes\) by rematerialization; only reduced to (\S+?)(?: \((\S+) bytes\))?(?:, down from \S+ \((\S+) bytes\).*)?$`)
+	logGPU      = regexp.MustCompile(`(?i)out of memory (?:while )?(?:trying to allocate|allocating) ([+\-\w.]+?) ?(bytes|[KMGT]iB|B)\b`)
+	logBFC      = regexp.MustCompile(`Allocator \(\S+\) ran out of memory trying to allocate \S+ \(rounded to (\S+?)\)`)
 	logTPU      = regexp.MustCompile(`Ran out of memory (?:on|in memory space) (HBM|hbm|VMEM|vmem)`)
-	logExceeds  = regexp.MustCompile(`\(([\d.]+[KMGT]?)\) exceeds available \S+ \(([\d.]+[KMGT]?)\)`)
-	logUsed     = regexp.MustCompile(`Used ([\d.]+[KMGT]?) of ([\d.]+[KMGT]?) \S+\.`)
-	logScoped   = regexp.MustCompile(`Scoped allocation with size ([\d.]+[KMGT]?) and limit ([\d.]+[KMGT]?) exceeded scoped vmem limit`)
+	logExceeds  = regexp.MustCompile(`\((\S+)\) exceeds available \S+ \((\S+)\)`)
+	logUsed     = regexp.MustCompile(`Used (\S+) of (\S+) \S+\.`)
+	logScoped   = regexp.MustCompile(`Scoped allocation with size (\S+) and limit (\S+) exceeded scoped vmem limit`)
 	logDonation = regexp.MustCompile(`Some donated buffers were not usable: .*`)
 )
 
 // ReadLog takes from a log what compilers and runtimes say of memory, each
-// message once. It reads lines of any length and holds one at a time.
-func ReadLog(r io.Reader, name string) ([]measure.LogFact, error) {
-	var facts []measure.LogFact
+// message once. It reads lines of any length and holds one at a time. A message
+// whose numbers make no sense is left out, and a warning names its line.
+func ReadLog(r io.Reader, name string) (facts []measure.LogFact, warnings []string, err error) {
 	in := bufio.NewReaderSize(r, maxLogLine)
 	seen := map[string]bool{}
 	for line := int64(1); ; line++ {
 		text, more, err := in.ReadLine()
 		if errors.Is(err, io.EOF) {
-			return facts, nil
+			return facts, warnings, nil
 		}
 		if err == nil && len(facts) < maxLogFacts && (strings.Contains(string(text), "emory") || strings.Contains(string(text), "llocat") || strings.Contains(string(text), "donated")) {
-			if f, ok := logFact(string(text)); ok {
-				key := fmt.Sprint(f.Kind, f.WantedBytes, f.LimitBytes)
-				if f.File, f.Line = name, line; !seen[key] {
-					seen[key] = true
-					facts = append(facts, f)
-				}
+			f, absurd, ok := logFact(string(text))
+			switch key := fmt.Sprint(f.Kind, f.WantedBytes, f.LimitBytes); {
+			case absurd != "" && len(warnings) < maxLogFacts:
+				warnings = append(warnings, fmt.Sprintf("%s:%d: want a size in bytes, found %.40q: the message is left out", name, line, absurd))
+			case ok && absurd == "" && !seen[key]:
+				seen[key] = true
+				f.File, f.Line = name, line
+				facts = append(facts, f)
 			}
 		}
 		for more && err == nil {
 			_, more, err = in.ReadLine()
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+			return nil, nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
 	}
 }
 
-// logFact reads one line.
-func logFact(text string) (measure.LogFact, bool) {
+// logFact reads one line. absurd is a number of it that is no size.
+func logFact(text string) (f measure.LogFact, absurd string, ok bool) {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	f := measure.LogFact{Text: text}
+	f = measure.LogFact{Text: text}
 	match := func(re *regexp.Regexp) []string {
 		m := re.FindStringSubmatchIndex(text)
 		if m == nil {
@@ -74,10 +76,26 @@ func logFact(text string) (measure.LogFact, bool) {
 		f.Text = text[m[0]:]
 		return re.FindStringSubmatch(text)
 	}
+	size := func(read func(string) (measure.Bytes, bool), s string) measure.Bytes {
+		n, ok := read(s)
+		if !ok && absurd == "" {
+			absurd = s
+		}
+		return n
+	}
 	if m := match(logRemat); m != nil {
-		f.Kind, f.LimitBytes, f.WantedBytes, f.BeforeBytes = measure.LogRemat, whole(m[1]), whole(m[3]), whole(m[4])
-		if f.WantedBytes == 0 {
-			f.WantedBytes = human(m[2])
+		f.Kind = measure.LogRemat
+		// The limit is what arguments leave of the memory: it may be below zero.
+		if f.LimitBytes = size(whole, strings.TrimPrefix(m[1], "-")); strings.HasPrefix(m[1], "-") {
+			f.LimitBytes = -f.LimitBytes
+		}
+		if m[3] != "" {
+			f.WantedBytes = size(whole, m[3])
+		} else {
+			f.WantedBytes = size(human, m[2])
+		}
+		if m[4] != "" {
+			f.BeforeBytes = size(whole, m[4])
 		}
 	} else if m := match(logTPU); m != nil {
 		f.Kind = measure.LogHBM
@@ -86,40 +104,46 @@ func logFact(text string) (measure.LogFact, bool) {
 		}
 		for _, re := range []*regexp.Regexp{logExceeds, logUsed, logScoped} {
 			if n := re.FindStringSubmatch(text); n != nil {
-				f.WantedBytes, f.LimitBytes = human(n[1]), human(n[2])
+				f.WantedBytes, f.LimitBytes = size(human, n[1]), size(human, n[2])
 				break
 			}
 		}
 	} else if m := match(logScoped); m != nil {
-		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogVMEM, human(m[1]), human(m[2])
+		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogVMEM, size(human, m[1]), size(human, m[2])
 	} else if m := match(logBFC); m != nil {
-		f.Kind, f.WantedBytes = measure.LogGPU, whole(m[1])
+		f.Kind, f.WantedBytes = measure.LogGPU, size(whole, m[1])
 	} else if m := match(logGPU); m != nil {
-		f.Kind, f.WantedBytes = measure.LogGPU, human(m[1]+m[2])
+		f.Kind, f.WantedBytes = measure.LogGPU, size(human, m[1]+m[2])
 	} else if match(logDonation) != nil {
 		f.Kind = measure.LogDonation
 	} else {
-		return f, false
+		return f, "", false
 	}
 	if f.Text = strings.TrimSpace(f.Text); len(f.Text) > maxLogText {
 		f.Text = strings.ToValidUTF8(f.Text[:maxLogText], "") + "…"
 	}
-	return f, true
+	return f, absurd, true
 }
 
-func whole(s string) measure.Bytes {
-	n, _ := strconv.ParseInt(s, 10, 64)
-	return measure.Bytes(n)
+// maxLogBytes is the largest size that is believed: more than any machine has.
+const maxLogBytes = 1 << 56
+
+func whole(s string) (measure.Bytes, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n <= 0 || n > maxLogBytes {
+		return 0, false
+	}
+	return measure.Bytes(n), true
 }
 
 // human reads sizes as XLA prints them (tsl/platform/numbers.cc, HumanReadableNumBytes):
-// "15.86G", "3.41GiB", "6291456bytes"; the letters are powers of 1024. 0 is unknown.
-func human(s string) measure.Bytes {
+// "15.86G", "3.41GiB", "6291456bytes"; the letters are powers of 1024.
+func human(s string) (measure.Bytes, bool) {
 	end := strings.LastIndexAny(s, "0123456789.") + 1
 	n, err := strconv.ParseFloat(s[:end], 64)
 	shift := strings.Index("BKMGT", strings.ToUpper((s[end:] + "B")[:1])) * 10
-	if err != nil || shift < 0 || n < 0 || n*float64(int64(1)<<shift) >= 1<<62 {
-		return 0
+	if err != nil || shift < 0 || !(n > 0) || n*float64(int64(1)<<shift) > maxLogBytes || n*float64(int64(1)<<shift) < 1 {
+		return 0, false
 	}
-	return measure.Bytes(n * float64(int64(1)<<shift))
+	return measure.Bytes(n * float64(int64(1)<<shift)), true
 }

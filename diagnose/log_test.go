@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -39,12 +40,12 @@ func TestReadLog(t *testing.T) {
 	} {
 		// The message is found once, wherever it stands, between long lines and others.
 		text := strings.Repeat("memory ", 40_000) + "\nall is well\n" + c.line + "\r\n" + c.line + "\nlast line"
-		got, err := ReadLog(strings.NewReader(text), "run.log")
+		got, warnings, err := ReadLog(strings.NewReader(text), "run.log")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 1 {
-			t.Errorf("%s: %d facts", c.line, len(got))
+		if len(got) != 1 || len(warnings) != 0 {
+			t.Errorf("%s: %d facts, warnings %q", c.line, len(got), warnings)
 			continue
 		}
 		if got[0].File != "run.log" || got[0].Line != 3 || got[0].Text == "" || !strings.Contains(c.line, strings.TrimSuffix(got[0].Text, "…")) {
@@ -56,8 +57,32 @@ func TestReadLog(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "out of memory", "Ran out of memory on the train", "memory (1.0G) exceeds available", "Out of memory while trying to allocate bytes", "0 memory allocated"} {
-		if got, err := ReadLog(strings.NewReader(line), "run.log"); err != nil || len(got) != 0 {
-			t.Errorf("%q: %+v, %v", line, got, err)
+		if got, warnings, err := ReadLog(strings.NewReader(line), "run.log"); err != nil || len(got)+len(warnings) != 0 {
+			t.Errorf("%q: %+v, %q, %v", line, got, warnings, err)
+		}
+	}
+}
+
+// TestAbsurdLog: numbers that are no sizes never become a message; their line is named.
+func TestAbsurdLog(t *testing.T) {
+	for line, found := range map[string]string{
+		"Out of memory while trying to allocate 0 bytes.":                                                             "0bytes",
+		"Out of memory while trying to allocate -5 bytes.":                                                            "-5bytes",
+		"Out of memory while trying to allocate NaN bytes.":                                                           "NaNbytes",
+		"Out of memory while trying to allocate 9e99 bytes.":                                                          "9e99bytes",
+		"Out of memory while trying to allocate 99999999999999999999 bytes.":                                          "99999999999999999999bytes",
+		"Out of memory while trying to allocate 1.2.3GiB.":                                                            "1.2.3GiB",
+		"Allocator (GPU_0_bfc) ran out of memory trying to allocate 8EiB (rounded to 9223372036854775807)":            "9223372036854775807",
+		"Ran out of memory in memory space hbm. Used 41.50G of 0G hbm.":                                               "0G",
+		"Ran out of memory on HBM, the total (infG) exceeds available HBM (15.75G).":                                  "infG",
+		"Can't reduce memory use below 1GiB (99999999999999999999 bytes) by rematerialization; only reduced to 2GiB":  "99999999999999999999",
+		"Can't reduce memory use below 1GiB (1073741824 bytes) by rematerialization; only reduced to 2GiB (-2 bytes)": "-2",
+		"Scoped allocation with size nan and limit 16.00M exceeded scoped vmem limit by 2.00M.":                       "nan",
+	} {
+		got, warnings, err := ReadLog(strings.NewReader("all is well\n"+line+"\n"), "run.log")
+		want := fmt.Sprintf("run.log:2: want a size in bytes, found %q: the message is left out", found)
+		if err != nil || len(got) != 0 || len(warnings) != 1 || warnings[0] != want {
+			t.Errorf("%s: %+v, %q, %v; want the warning %q", line, got, warnings, err, want)
 		}
 	}
 }
@@ -67,7 +92,7 @@ type failing struct{}
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
 
 func TestReadLogError(t *testing.T) {
-	_, err := ReadLog(io.MultiReader(strings.NewReader("one\ntwo\n"), failing{}), "run.log")
+	_, _, err := ReadLog(io.MultiReader(strings.NewReader("one\ntwo\n"), failing{}), "run.log")
 	if err == nil || err.Error() != "run.log:3: the disk is gone" {
 		t.Errorf("error %v", err)
 	}
@@ -77,8 +102,8 @@ func FuzzReadLog(f *testing.F) {
 	f.Add("Out of memory while trying to allocate 9e99 bytes")
 	f.Add("Ran out of memory on HBM (1.0G) exceeds available HBM (9999999999999999999999.T)")
 	f.Fuzz(func(t *testing.T, text string) {
-		facts, err := ReadLog(strings.NewReader(text), "x")
-		if err != nil || len(facts) > maxLogFacts {
+		facts, warnings, err := ReadLog(strings.NewReader(text), "x")
+		if err != nil || len(facts) > maxLogFacts || len(warnings) > maxLogFacts {
 			t.Fatalf("%d facts, %v", len(facts), err)
 		}
 		for _, l := range facts {

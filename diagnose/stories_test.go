@@ -232,7 +232,7 @@ func TestOversize(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if m.Facts.Logs, err = ReadLog(f, c.log); err != nil {
+		if m.Facts.Logs, _, err = ReadLog(f, c.log); err != nil {
 			t.Fatal(err)
 		}
 		fs := Run(Input{Head: m})

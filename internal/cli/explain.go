@@ -63,11 +63,11 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 				}
 			}
 			for _, path := range logs {
-				facts, err := readLog(path)
+				facts, warnings, err := readLog(path)
 				if err != nil {
 					return ExitNoData, err
 				}
-				m.Facts.Logs = append(m.Facts.Logs, facts...)
+				m.Facts.Logs, m.Warnings = append(m.Facts.Logs, facts...), append(m.Warnings, warnings...)
 			}
 			subject, err := diagnose.Choose(m, *name)
 			if err != nil {
@@ -80,10 +80,10 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 }
 
 // readLog takes what a log says of memory.
-func readLog(path string) ([]measure.LogFact, error) {
+func readLog(path string) ([]measure.LogFact, []string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: cannot read: %w", path, cause(err))
+		return nil, nil, fmt.Errorf("%s: cannot read: %w", path, cause(err))
 	}
 	defer f.Close()
 	return diagnose.ReadLog(f, filepath.ToSlash(path))
