@@ -58,8 +58,43 @@ func Rules() []Rule {
 	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, livePairRules, torchRules)
 }
 
+// place orders findings of one severity: what changed, what grows without an end,
+// what else there is, the traces that running out of memory left, and last how the
+// program is made, which need not be the cause of anything.
+func (r Rule) place() int {
+	switch {
+	case r.Compares:
+		return 0
+	case r.Name == growthPerExecution || r.Name == growthPerStep:
+		return 1
+	case r.Name == neverLaunched || r.Name == allocatorRetry:
+		return 3
+	case r.Standing:
+		return 4
+	}
+	return 2
+}
+
+// blameGrowth makes growth an error where memory ran out, unless one execution alone
+// is too large.
+func blameGrowth(fs []measure.Finding) {
+	out := false
+	for _, f := range fs {
+		if f.Rule == "does-not-fit" {
+			return
+		}
+		out = out || f.Severity == Error
+	}
+	for i, f := range fs {
+		if out && (f.Rule == growthPerExecution || f.Rule == growthPerStep) {
+			fs[i].Severity = Error
+		}
+	}
+}
+
 // Run applies every rule that has what it needs. The findings are sorted by
-// severity, what changed before what stands, then by saving, and are the same for the same input.
+// severity, what changed first and causes before their traces, then by saving, and are
+// the same for the same input.
 func Run(in Input) []measure.Finding {
 	out := []measure.Finding{}
 	if in.Head == nil {
@@ -69,11 +104,10 @@ func Run(in Input) []measure.Finding {
 	if in.Base != nil {
 		in.pairs = pairModules(modules(in.Base), in.modules)
 	}
-	first := map[string]int{} // a change comes before what stands
+	place := map[string]int{}
 	for _, r := range Rules() {
-		if !r.Compares {
-			first[r.Name] = 1
-		} else if in.Base == nil {
+		place[r.Name] = r.place()
+		if r.Compares && in.Base == nil {
 			continue
 		}
 		found := r.Find(in)
@@ -85,8 +119,9 @@ func Run(in Input) []measure.Finding {
 			out = append(out, f)
 		}
 	}
+	blameGrowth(out)
 	slices.SortStableFunc(out, func(a, b measure.Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(first[a.Rule], first[b.Rule]), cmp.Compare(b.SavingBytes, a.SavingBytes))
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(place[a.Rule], place[b.Rule]), cmp.Compare(b.SavingBytes, a.SavingBytes))
 	})
 	return out
 }

@@ -123,11 +123,19 @@ func event(severity, evidence string, labels measure.Labels, format string, args
 	return measure.Finding{Severity: severity, Evidence: evidence, Labels: labels, Text: fmt.Sprintf(format, args...)}
 }
 
+// Names of rules whose findings have a place of their own.
+const (
+	growthPerExecution = "growth-per-execution"
+	growthPerStep      = "growth-per-step"
+	neverLaunched      = "never-launched"
+	allocatorRetry     = "allocator-retry"
+)
+
 var runRules = slices.Concat(failureRules, growthRules, poolRules)
 
 var failureRules = []Rule{
 	{
-		Name: "never-launched", Family: "run",
+		Name: neverLaunched, Family: "run",
 		Doc: "An execution of the module ended without launching a kernel: it failed, as a rule for want of memory.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, e := range in.Head.Facts.Executions {
@@ -139,7 +147,7 @@ var failureRules = []Rule{
 		},
 	},
 	{
-		Name: "allocator-retry", Family: "run",
+		Name: allocatorRetry, Family: "run",
 		Doc: "The allocator waited for memory to be freed, up to ten seconds before it gives up. It is evidence that memory ran out inside of the capture; the failing request is mostly the temp block of the module or an output.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, w := range in.Head.Facts.Waits {

@@ -13,7 +13,7 @@ import (
 
 var growthRules = []Rule{
 	{
-		Name: "growth-per-execution", Family: "run",
+		Name: growthPerExecution, Family: "run",
 		Doc: "Live memory grows with each execution of a module. Where it grows by 1.00 times the outputs that have memory of their own, the program keeps every step's outputs: look for the holder among the host events between executions ($<unknown> append is list.append). A larger pool only delays the end.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, e := range in.Head.Facts.Executions {
@@ -44,7 +44,7 @@ var growthRules = []Rule{
 		},
 	},
 	{
-		Name: "growth-per-step", Family: "run",
+		Name: growthPerStep, Family: "run",
 		Doc: "Live memory grows with each step of a program without executions of XLA modules (TensorFlow), or by more than its executions show: something keeps what each step makes. The finding names the operations that made what is live when the last step begins; the step's own marks (tf.profiler.experimental.Trace, StepTraceAnnotation) separate the steps, else runs of functions.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, t := range deviceTimelines(in.Head) {

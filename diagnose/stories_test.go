@@ -114,6 +114,29 @@ func TestProfilesApart(t *testing.T) {
 	}
 }
 
+// TestCauseFirst: where a leak ran out of memory, it comes first, and what it left
+// behind after it.
+func TestCauseFirst(t *testing.T) {
+	if got := rules(Run(Input{Head: open(t, "../fixtures/xla/kept_outputs.xplane.pb")})); !strings.HasPrefix(got, "growth-per-execution ") || !strings.Contains(got, "never-launched") {
+		t.Errorf("findings %q", got)
+	}
+	if got := rules(Run(Input{Head: open(t, shared(t, "lab/tf/oom.xplane.pb"))})); got != "growth-per-step allocator-retry" {
+		t.Errorf("findings %q", got)
+	}
+	m := ran(made(keptForward(), measure.ModuleFact{}, nil), func(tl *measure.TimelineFact, e *measure.ExecutionFact) {
+		e.Growth = &measure.GrowthFact{ChangeBytes: 9 * mi, Steps: 9}
+		tl.LastStart.InUse = 2950 * mi
+	})
+	if got := rules(Run(Input{Head: m})); got != "growth-per-execution other-live-arrays forward-kept" {
+		t.Errorf("findings %q", got)
+	}
+}
+
+// keptForward is a plan most of whose peak the forward pass keeps.
+func keptForward() rows {
+	return rows{"need_bytes": 400, "heap_peak_bytes": 400, "forward_kept_bytes": 300}
+}
+
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.story, func(t *testing.T) {

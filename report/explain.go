@@ -10,9 +10,9 @@ import (
 	"github.com/peakgate/peakgate/measure"
 )
 
-// Explain writes a diagnosis for a person whose job is out of memory: the figures
-// of the plan, who holds the peak (the first top of them), and the findings. s is
-// nil where the captures hold no XLA module.
+// Explain writes a diagnosis for a person whose job is out of memory: the findings,
+// then what they rest on: the figures of the plan, and who holds the peak (the first
+// top of them). s is nil where the captures hold no XLA module.
 func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) error {
 	out := bufio.NewWriter(w)
 	for _, in := range m.Inputs {
@@ -29,33 +29,45 @@ func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) 
 		}
 		fmt.Fprintln(out)
 		findings = diagnose.About(s.Labels, findings)
-		explainPlan(out, m, s, top)
 	} else if len(m.Facts.Snapshots) > 0 {
-		explainSnapshots(out, m, top)
-	} else {
-		for _, g := range groupRows(m.Rows)[:min(mostHeld, len(groupRows(m.Rows)))] {
-			fmt.Fprintf(out, "\n%s\n", plain(g.key))
-			rows, _ := groupTable(g.rows)
-			table(out, "  ", rows, "lrl")
-			for _, r := range g.rows {
-				if r.Name == heldRow(m, r.Labels) {
-					explainHolders(out, m, r, top)
-				}
-			}
-		}
+		fmt.Fprintf(out, "\n%s\n", plain(sentence(m)))
 	}
-	explainRun(out, m, s)
 	if len(findings) == 0 {
 		fmt.Fprintln(out, "\nno findings: nothing in the capture stands out")
 	} else {
 		fmt.Fprintln(out, "\nfindings")
 	}
 	textFindings(out, "  ", "", findings)
+	explainFigures(out, m, s, top)
+	explainRun(out, m, s)
 	nextSteps(out, m)
 	for _, warning := range m.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
 	}
 	return out.Flush()
+}
+
+// explainFigures shows what the findings rest on: of the module, of snapshots, or of
+// what else was measured.
+func explainFigures(out io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) {
+	switch {
+	case s != nil:
+		explainPlan(out, m, s, top)
+		return
+	case len(m.Facts.Snapshots) > 0:
+		explainSnapshots(out, m, top)
+		return
+	}
+	for _, g := range groupRows(m.Rows)[:min(mostHeld, len(groupRows(m.Rows)))] {
+		fmt.Fprintf(out, "\n%s\n", plain(g.key))
+		rows, _ := groupTable(g.rows)
+		table(out, "  ", rows, "lrl")
+		for _, r := range g.rows {
+			if r.Name == heldRow(m, r.Labels) {
+				explainHolders(out, m, r, top)
+			}
+		}
+	}
 }
 
 // explainPlan shows the module's figures, one column for each memory space, and who

@@ -19,10 +19,8 @@ const (
 	mostSteps  = 8 // next steps
 )
 
-// explainSnapshots tells of PyTorch snapshots: the main finding in one sentence,
-// then for each device its totals, who holds the peak, and how memory is freed.
+// explainSnapshots tells of PyTorch snapshots: for each device its totals, who holds the peak, and how memory is freed.
 func explainSnapshots(out io.Writer, m *measure.Measurement, top int) {
-	fmt.Fprintf(out, "\n%s\n", plain(sentence(m)))
 	shown := slices.Clone(m.Facts.Snapshots) // the fullest device or rank first
 	slices.SortStableFunc(shown, func(a, b measure.SnapshotFact) int { return cmp.Compare(classTotal(b), classTotal(a)) })
 	shown = shown[:min(len(shown), mostGroups)]
