@@ -314,7 +314,7 @@ func (t *hostTrace) waiting(c *Capture, out *measure.Measurement) {
 		name, kind := t.text(w.name), "retry"
 		if !w.retry {
 			kind = "gap"
-			if slices.ContainsFunc(t.waits, w.explained) || slices.ContainsFunc(noWait, func(part string) bool { return strings.Contains(name, part) }) {
+			if !t.short(w) || slices.ContainsFunc(t.waits, w.explained) || slices.ContainsFunc(noWait, func(part string) bool { return strings.Contains(name, part) }) {
 				continue
 			}
 		}
@@ -347,6 +347,26 @@ func (t *hostTrace) waiting(c *Capture, out *measure.Measurement) {
 	out.Rows = append(out.Rows,
 		measure.NewRow("retry.events", measure.Labels{}, measure.Int(retries)),
 		measure.NewRow("retry.longest_seconds", measure.Labels{}, measure.Float(seconds(longest))))
+}
+
+// short tells whether memory can have been short throughout a wait: what was free of
+// some device's pool was less than the largest chunk that it gave out in the capture, or
+// less than half of the pool, since what was asked for in vain is not recorded.
+func (t *hostTrace) short(w wait) bool {
+	for _, a := range t.allocators {
+		if a.host {
+			continue
+		}
+		n := a.after(w.end)
+		free := a.limit - a.inUse(n)
+		if n > 0 {
+			free -= a.events[n-1].reserved
+		}
+		if free < a.largest || free < a.limit/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // explained tells whether a gap is the same wait as another one: as what the

@@ -21,6 +21,7 @@ type replay struct {
 	unmatched    int64 // deallocations of what was allocated before the capture
 	live         int64 // allocations that are not freed in it
 	oversized    int64
+	largest      int64 // chunk that was allocated
 	breaks       int64 // events that contradict the one before
 	firstBreak   int   // index
 	want         int64 // in use after firstBreak, by the events before
@@ -168,6 +169,7 @@ func (a *allocator) run() {
 			}
 		} else {
 			r.allocations++
+			r.largest = max(r.largest, chunk)
 			if open[e.addr] > 0 && e.addr != 0 {
 				r.broken(i, e.inUse) // never freed, and allocated again
 			}

@@ -244,16 +244,25 @@ func TestNoGap(t *testing.T) {
 		"shorter":            {{"KernelExecute", 10, 10*second - 1, nil}},
 		"much longer":        {{"KernelExecute", 10, 30 * second, nil}},
 	} {
-		p := newPool("GPU_0_bfc", 0)
+		p := newPool("GPU_0_bfc", 1<<40-1000)
 		_, m := measured(t, newHost().line("python", append([]at{p.alloc(1, 1, 100)}, events...)...).space())
 		if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != 0 {
 			t.Errorf("%s: %d failed allocations: %+v", name, n, m.Facts.Waits)
 		}
 	}
-	p := newPool("GPU_0_bfc", 0)
+	p := newPool("GPU_0_bfc", 1<<40-1000)
 	_, m := measured(t, newHost().line("python", at{"KernelExecute", 10, 10*second + 50, nil}, p.alloc(5*second, 1, 100)).space())
 	if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != 0 {
 		t.Errorf("an allocation in the middle: %+v", m.Facts.Waits)
+	}
+	// Ten seconds are a failed allocation only where memory was short.
+	for inUse, want := range map[int64]int64{16 << 20: 0, 240 << 20: 1} {
+		p := newPool("GPU_0_bfc", inUse)
+		p.limit = 256 << 20
+		_, m := measured(t, newHost().line("python", p.alloc(1, 1, 1<<20), at{"KernelExecute", 10, 10*second + 50, nil}).space())
+		if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != want {
+			t.Errorf("%d bytes of 256 MiB in use: %d failed allocations, want %d", inUse, n, want)
+		}
 	}
 }
 
