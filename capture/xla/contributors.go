@@ -170,6 +170,7 @@ func group(metric string, labels measure.Labels, total int64, holders []holder) 
 	type member struct {
 		holder
 		count, sum int64
+		mixed      bool // they have different shapes
 	}
 	members := map[string]*member{}
 	var order []string
@@ -180,8 +181,11 @@ func group(metric string, labels measure.Labels, total int64, holders []holder) 
 			g = &member{holder: h}
 			members[key] = g
 			order = append(order, key)
-		} else if h.before(&g.holder) {
-			g.holder = h
+		} else {
+			g.mixed = g.mixed || !sameShape(h.shape, g.shape)
+			if h.before(&g.holder) {
+				g.holder = h
+			}
 		}
 		g.count++
 		g.sum += h.bytes
@@ -190,7 +194,7 @@ func group(metric string, labels measure.Labels, total int64, holders []holder) 
 	for _, key := range order {
 		g := members[key]
 		c := measure.Contributor{
-			Metric: metric, Labels: labels, Key: key, Display: g.display(g.count),
+			Metric: metric, Labels: labels, Key: key, Display: g.display(g.count, g.mixed),
 			Bytes: measure.Bytes(g.sum), Count: g.count, Class: string(g.class),
 		}
 		if g.frame.File != "" {
@@ -199,6 +203,10 @@ func group(metric string, labels measure.Labels, total int64, holders []holder) 
 		list = append(list, c)
 	}
 	return measure.KeepLargest(metric, labels, measure.Bytes(total), list)
+}
+
+func sameShape(a, b *Shape) bool {
+	return a == b || a != nil && b != nil && a.String() == b.String()
 }
 
 // before reports whether h rather than g stands for a group: the largest, and

@@ -28,7 +28,7 @@ func ExampleRead() {
 		fmt.Println(holder.Bytes, holder.Display)
 	}
 	// Output:
-	// 2.25 GiB f32[4,8,1024,4096] ×6 jvp()/while/body/closed_call/mul — train.py:22 block
-	// 1.25 GiB f32[4,8,8,1024,1024] ×2 jvp()/while/body/closed_call/exp — train.py:19 block
-	// 1.00 GiB f32[4,8,8,1024,1024] ×2 jvp()/while/body/closed_call/div — train.py:19 block
+	// 2.25 GiB f32[4,8,1024,4096] and 5 others jvp()/while/body/closed_call/mul — train.py:22 block
+	// 1.25 GiB f32[4,8,8,1024,1024] and 1 other jvp()/while/body/closed_call/exp — train.py:19 block
+	// 1.00 GiB f32[4,8,8,1024,1024] and 1 other jvp()/while/body/closed_call/div — train.py:19 block
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // repository is the folder that holds go.mod.
@@ -367,5 +369,26 @@ func TestGoldenLab(t *testing.T) {
 	}
 	if compared < 36 {
 		t.Errorf("compared %d folders, want all", compared)
+	}
+}
+
+// TestMixedShapes: a shape with a count is that of all members.
+func TestMixedShapes(t *testing.T) {
+	shape := func(d int64) *Shape { return &Shape{Type: s8, Dimensions: []int64{d}} }
+	for want, hs := range map[string][]holder{
+		"×2":              {{shape: shape(8)}, {shape: shape(8)}},
+		"] and 1 other ":  {{shape: shape(8), bytes: 9}, {shape: shape(4)}},
+		"] and 2 others ": {{shape: shape(8), bytes: 9}, {shape: shape(4)}, {shape: shape(8)}},
+	} {
+		total := int64(0)
+		for i := range hs {
+			hs[i].class, hs[i].name = ClassTemp, "dot"
+			hs[i].bytes = (hs[i].bytes + 1) << 20
+			total += hs[i].bytes
+		}
+		got := group("plan.heap_peak_bytes", measure.Labels{}, total, hs)
+		if len(got) != 1 || !strings.Contains(got[0].Display, want) {
+			t.Errorf("%+v, want %q in one", got, want)
+		}
 	}
 }

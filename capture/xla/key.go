@@ -133,14 +133,20 @@ func (h *holder) operation() string {
 	return string(h.class) + "/" + clip(name, maxKey)
 }
 
-// display is for people: "f32[8,1024] ×5 jvp(while)/body/softmax — train.py:22 block".
-func (h *holder) display(count int64) string {
+// display is for people: "f32[8,1024] ×5 jvp(while)/body/softmax — train.py:22 block". The
+// shape is that of all, or else mixed: "f32[8,1024] and 4 others …".
+func (h *holder) display(count int64, mixed bool) string {
 	var out strings.Builder
 	if h.shape != nil {
 		out.WriteString(h.shape.String())
 		out.WriteByte(' ')
 	}
-	if count > 1 {
+	switch {
+	case count == 2 && mixed && h.shape != nil:
+		out.WriteString("and 1 other ")
+	case count > 2 && mixed && h.shape != nil:
+		out.WriteString("and " + strconv.FormatInt(count-1, 10) + " others ")
+	case count > 1:
 		out.WriteString("×" + strconv.FormatInt(count, 10) + " ")
 	}
 	switch h.class {

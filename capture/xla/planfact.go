@@ -133,7 +133,7 @@ func sortHolders(list []measure.PlanHolder) {
 
 // name gives a fact the words and the place of the holder that stands for it.
 func name(f *measure.PlanHolder, h *holder) {
-	f.Display = h.display(f.Count)
+	f.Display = h.display(f.Count, false)
 	if h.frame.File != "" {
 		f.Source = &measure.Source{File: h.frame.File, Line: h.frame.Line}
 	}
