@@ -27,11 +27,11 @@ const (
 // and a memory space's report hold numbers, as does a pprof profile, and differ in
 // what stands in field 3.
 //
-// A profile that went through a text copy, which destroyed it, is still told to be an
-// XSpace, so that Read can say what happened to it.
+// A profile or an HloProto that went through a text copy, which destroyed it, is still
+// told to be one, so that Read can say what happened to it.
 func Sniff(head []byte) (format string, ok bool) {
 	switch {
-	case hloHead(head):
+	case hloHead(head), textCopy(head) && namesModule(head):
 		return FormatHloProto, true
 	case spaceHead(head), textCopy(head) && namesPlane(head):
 		return FormatXSpace, true
@@ -214,6 +214,25 @@ func textCopy(b []byte) bool {
 func namesPlane(b []byte) bool {
 	return b[0] == 0x0a && (bytes.Contains(b, []byte("\x12\x0e/host:metadata")) ||
 		bytes.Contains(b, []byte("\x12\x09/host:CPU")) || bytes.Contains(b, []byte("\x12\x10Task Environment")))
+}
+
+// namesModule reports whether b begins an HloProto whose lengths a text copy may have
+// destroyed: within the first bytes, a module's name and that of its entry computation.
+func namesModule(b []byte) bool {
+	const length = 5 * len(replacement) // of the module, as the copy writes it
+	if b[0] != 1<<3|wireBytes {
+		return false
+	}
+	for i := 1; i < len(b) && i <= 1+length; i++ {
+		f, rest, ok := cutField(b[i:], false)
+		if !ok || f.num != 1 || f.wire != wireBytes || len(f.body) == 0 || !isName(f.body) {
+			continue
+		}
+		if f, _, ok := cutField(rest, false); ok && f.num == 2 && f.wire == wireBytes && len(f.body) > 0 && isName(f.body) {
+			return true
+		}
+	}
+	return false
 }
 
 // assignmentHead reports whether b begins a bare BufferAssignmentProto: a logical

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -97,6 +98,24 @@ func TestSniffRandom(t *testing.T) {
 	for _, s := range []string{"", "\n", "\n\n\n", "\nname: x\n", "\n#\n# a title of some length that goes on\n\nfoo", "{}", "\x80\x04\x95", "\x1f\x8b\x08"} {
 		if f, ok := Sniff([]byte(s)); ok {
 			t.Errorf("%q is taken for %s", s, f)
+		}
+	}
+}
+
+// TestHloTextCopy: an HloProto that was copied as text is told to be one, with what
+// happened to it.
+func TestHloTextCopy(t *testing.T) {
+	for _, file := range []string{"regression/xla/head.hlo.pb", "xla/h100_donate.hlo.pb", "xla/tpu_offload.hlo.pb"} {
+		data, err := os.ReadFile(fixture(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := []byte(string([]rune(string(data)))) // each byte that is no text becomes EF BF BD
+		if format, ok := Sniff(copied[:min(len(copied), 64<<10)]); format != FormatHloProto || !ok {
+			t.Errorf("%s: format %q, want %q", file, format, FormatHloProto)
+		}
+		if _, err := Read(bytes.NewReader(copied), int64(len(copied)), "x.hlo.pb"); err == nil || !strings.Contains(err.Error(), "the file was copied as text") {
+			t.Errorf("%s: error %v", file, err)
 		}
 	}
 }
