@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
@@ -46,6 +48,7 @@ func labelRanks(parts []*measure.Measurement) {
 	if len(parts) < 2 {
 		return
 	}
+	defer missingRanks(parts, seen)
 	for i, m := range parts {
 		for j := range m.Rows {
 			m.Rows[j].Labels = m.Rows[j].Labels.With("rank", ranks[i])
@@ -58,6 +61,40 @@ func labelRanks(parts []*measure.Measurement) {
 		}
 		for j := range m.Facts.Snapshots {
 			m.Facts.Snapshots[j].Labels = m.Facts.Snapshots[j].Labels.With("rank", ranks[i])
+		}
+	}
+}
+
+// mostRanks bounds the search for missing ranks: a number beyond it is no rank.
+const mostRanks = 1 << 16
+
+// missingRanks gives each rank between 0 and the highest that has no snapshot the
+// rows of the first one, without values: what was not dumped is no data.
+func missingRanks(parts []*measure.Measurement, seen map[string]bool) {
+	highest := 0
+	for rank := range seen {
+		n, err := strconv.Atoi(rank)
+		if err != nil || n >= mostRanks {
+			return
+		}
+		highest = max(highest, n)
+	}
+	first := parts[0]
+	rows := first.Rows
+	for n := range highest {
+		rank := strconv.Itoa(n)
+		if seen[rank] {
+			continue
+		}
+		reason := fmt.Sprintf("there are snapshots of ranks up to %d, and none of this one", highest)
+		for _, r := range rows {
+			first.Rows = append(first.Rows, measure.Row{Name: r.Name, Labels: r.Labels.With("rank", rank), Unit: r.Unit, Kind: r.Kind, NoData: reason})
+		}
+		if len(first.Warnings) < 16 {
+			first.Warnings = append(first.Warnings, "rank "+rank+": "+reason)
+		}
+		if len(first.Rows) > 1<<20 {
+			return
 		}
 	}
 }

@@ -32,9 +32,14 @@ func TestRanksAreLabelled(t *testing.T) {
 		var out []string
 		for _, r := range m.Rows {
 			if r.Name == "live.end_bytes" {
-				out = append(out, strings.TrimSpace(r.Labels.Key("device")))
+				text := strings.TrimSpace(r.Labels.Key("device"))
+				if r.Value == nil {
+					text += " no data"
+				}
+				out = append(out, text)
 			}
 		}
+		slices.Sort(out)
 		return out
 	}
 	for name, c := range map[string]struct {
@@ -42,6 +47,7 @@ func TestRanksAreLabelled(t *testing.T) {
 		want  []string
 	}{
 		"equal ranks stay apart": {map[string]string{"rank0.pickle": snapshot, "rank1.pickle": snapshot}, []string{"rank=0", "rank=1"}},
+		"a rank is missing":      {map[string]string{"rank0.pickle": snapshot, "rank3.pickle": snapshot}, []string{"rank=0", "rank=1 no data", "rank=2 no data", "rank=3"}},
 		"one file is no rank":    {map[string]string{"rank0.pickle": snapshot}, []string{""}},
 		"a rank twice":           {map[string]string{"a/rank0.pickle": snapshot, "b/rank0.pickle": snapshot}, []string{""}},
 		"a file without a rank":  {map[string]string{"rank0.pickle": snapshot, "x.pickle": snapshot}, []string{""}},

@@ -166,8 +166,14 @@ func (t *sites) root(given string) string {
 			common = above
 		}
 	}
+	if homes.MatchString(common) {
+		return "" // the projects of several users: cut there, a path would begin with a name
+	}
 	return strings.TrimSuffix(common, "/")
 }
+
+// homes are the folders that hold the homes of users, and all above them.
+var homes = regexp.MustCompile(`^(/|/home|/Users|/mnt/home|[A-Za-z]:/?|[A-Za-z]:/Users)$`)
 
 // shown is the file as reports show it, the same in every checkout and run.
 func shown(file string, o owner, root string) string {
@@ -184,7 +190,7 @@ func shown(file string, o owner, root string) string {
 		if notebookCell.MatchString(file) {
 			return "<notebook>"
 		}
-		if rest, ok := strings.CutPrefix(file, root+"/"); ok {
+		if rest, ok := strings.CutPrefix(file, root+"/"); ok && root != "" {
 			return rest
 		}
 	case library, framework:

@@ -115,14 +115,25 @@ func (d *decoder) fail(at int64, format string, args ...any) {
 // formatError is a fault of the bytes (not of reading them).
 type formatError struct {
 	name, path, text string
+	plane            string // of an XSpace that it is in, empty where unknown
 	at               int64
 }
 
+// cutOff is how the text begins where the file ends too early.
+const cutOff = "unexpected end of file"
+
 func (e *formatError) Error() string {
-	if e.path == "" {
-		return fmt.Sprintf("%s: offset 0x%x: %s", e.name, e.at, e.text)
+	text := e.text
+	if e.plane != "" {
+		text = fmt.Sprintf("plane %.80q: %s", e.plane, text)
 	}
-	return fmt.Sprintf("%s: offset 0x%x: %s: %s", e.name, e.at, e.path, e.text)
+	if strings.HasPrefix(e.text, cutOff) {
+		text += ": the file is cut off"
+	}
+	if e.path == "" {
+		return fmt.Sprintf("%s: offset 0x%x: %s", e.name, e.at, text)
+	}
+	return fmt.Sprintf("%s: offset 0x%x: %s: %s", e.name, e.at, e.path, text)
 }
 
 // fill makes at least n bytes available in the window, fewer at the end of the

@@ -97,6 +97,10 @@ func (p *parser) plane(c *Capture) {
 		}
 	}
 	if p.err != nil {
+		var fault *formatError
+		if errors.As(p.err, &fault) {
+			fault.plane = pl.name
+		}
 		return
 	}
 	switch {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -141,6 +142,16 @@ func openRuns(path string) *base.Runs {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(path, ".json") {
+		return nil
+	}
+	// Only what says so at its start: the file may as well be a capture in JSON,
+	// of any size.
+	head := make([]byte, 4096)
+	n, _ := io.ReadFull(f, head)
+	if !strings.Contains(string(head[:n]), `"peakgate.base/`) && !strings.Contains(string(head[:n]), `"peakgate.measurement/`) {
+		return nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil
 	}
 	runs, err := base.DecodeRuns(f, path)

@@ -141,6 +141,10 @@ func find(target string, patterns []string, opt capture.Options, within *guard) 
 		}
 	}
 	for _, pattern := range patterns {
+		if pattern == "-" && within == nil {
+			files = append(files, "/dev/stdin")
+			continue
+		}
 		found, warned, err := capture.Find(pattern)
 		if none := new(capture.NotFoundError); within != nil && errors.As(err, &none) {
 			return nil, fmt.Errorf("%w (paths are relative to the budget file)", err)
