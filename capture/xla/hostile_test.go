@@ -331,3 +331,24 @@ func slicesRepeat(m message, n int) []message {
 	}
 	return list
 }
+
+// TestCutOff: of a profile that is cut off, the error names the plane and the offset.
+func TestCutOff(t *testing.T) {
+	data := kept()
+	at := bytes.Index(data, []byte(hostPlane))
+	cut := data[:at+2000]
+	for name, want := range map[string]string{
+		"a file":   `x.pb: offset 0x31: plane "/host:CPU": field 1: length 5902 exceeds the 2004 bytes left: the file is cut off`,
+		"a stream": `plane "/host:CPU": unexpected end of file`,
+	} {
+		var err error
+		if name == "a file" {
+			_, err = Read(bytes.NewReader(cut), int64(len(cut)), "x.pb")
+		} else {
+			_, err = Read(onlyReader{bytes.NewReader(cut)}, -1, "x.pb")
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "the file is cut off") {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+}

@@ -117,7 +117,12 @@ type formatError struct {
 	name, path, text string
 	plane            string // of an XSpace that it is in, empty where unknown
 	at               int64
+	cut              bool // the file ends too early
 }
+
+// maxBelieved is the longest message that may have been there before a file was cut
+// off, in bytes: protocol buffers have less than 2 GiB.
+const maxBelieved = 2 << 30
 
 // cutOff is how the text begins where the file ends too early.
 const cutOff = "unexpected end of file"
@@ -127,7 +132,7 @@ func (e *formatError) Error() string {
 	if e.plane != "" {
 		text = fmt.Sprintf("plane %.80q: %s", e.plane, text)
 	}
-	if strings.HasPrefix(e.text, cutOff) {
+	if e.cut || strings.HasPrefix(e.text, cutOff) {
 		text += ": the file is cut off"
 	}
 	if e.path == "" {
@@ -229,6 +234,9 @@ func (d *decoder) next() bool {
 		}
 		if left := limit - d.pos(); n > uint64(left) {
 			d.fail(d.at, "field %d: length %d exceeds the %d bytes left", d.num, n, left)
+			if f, ok := d.err.(*formatError); ok && limit == d.size && n < maxBelieved {
+				f.cut = true
+			}
 			return false
 		}
 		d.end, d.pending = d.pos()+int64(n), true

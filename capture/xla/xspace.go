@@ -32,9 +32,28 @@ func (p *parser) space(c *Capture) {
 			}
 		}
 	}
+	if f, ok := p.err.(*formatError); ok && f.cut && f.plane == "" && p.num == 1 {
+		f.plane = planeName(p.buf[p.r:p.w])
+	}
 	slices.SortStableFunc(c.Modules, func(a, b *Module) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(len(a.Program), len(b.Program)), strings.Compare(a.Program, b.Program))
 	})
+}
+
+// planeName gives the name of the plane that b begins, empty where it is not told
+// before the first long field.
+func planeName(b []byte) string {
+	for len(b) > 0 {
+		f, rest, ok := cutField(b, true)
+		if !ok || f.cut || f.num == 0 {
+			break
+		}
+		if f.num == 2 && f.wire == wireBytes && isName(f.body) {
+			return string(f.body)
+		}
+		b = rest
+	}
+	return ""
 }
 
 // plane is what is kept of an XPlane until its end: the names of statistics come
