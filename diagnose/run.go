@@ -140,7 +140,9 @@ var failureRules = []Rule{
 		Find: func(in Input) (out []measure.Finding) {
 			for _, e := range in.Head.Facts.Executions {
 				if e.NeverLaunched != nil && *e.NeverLaunched > 0 {
-					out = append(out, event(Error, Measured, e.Labels, "%d of %s launched no kernel: out of memory, as a rule", *e.NeverLaunched, plural(e.Count, "execution", "executions")))
+					f := event(Error, Measured, e.Labels, "%d of %s launched no kernel: out of memory, as a rule", *e.NeverLaunched, plural(e.Count, "execution", "executions"))
+					f.Fix = "compare what was live when it began, and what the module needs, with the limit of the allocator; --log with the run's output tells what was asked for"
+					out = append(out, f)
 				}
 			}
 			return out

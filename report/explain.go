@@ -32,9 +32,12 @@ func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) 
 	} else if len(m.Facts.Snapshots) > 0 {
 		fmt.Fprintf(out, "\n%s\n", plain(sentence(m)))
 	}
-	if len(findings) == 0 {
+	switch measured := slices.ContainsFunc(m.Rows, func(r measure.Row) bool { return r.Value != nil }); {
+	case len(findings) == 0 && !measured:
+		fmt.Fprintln(out, "\nnothing was measured")
+	case len(findings) == 0:
 		fmt.Fprintln(out, "\nno findings: nothing in the capture stands out")
-	} else {
+	default:
 		fmt.Fprintln(out, "\nfindings")
 	}
 	textFindings(out, "  ", "", findings)
@@ -190,6 +193,32 @@ func percent(part measure.Bytes, total float64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/total)
 }
 
+// groupsShown is how many groups of live memory are told of one allocator.
+const groupsShown = 8
+
+// explainLive shows what was live when the last execution, or else step, began.
+func explainLive(out io.Writer, m *measure.Measurement) {
+	shown := 0
+	for _, t := range m.Facts.Timelines {
+		s := t.LastStart
+		if t.Pool != "device" || s == nil || len(s.Groups) == 0 {
+			continue
+		}
+		if shown++; shown > mostHeld {
+			return
+		}
+		fmt.Fprintf(out, "\nwhat was live when the last execution began (%s)\n", plain(t.Labels.Key()))
+		var rows [][]string
+		for _, g := range s.Groups[:min(len(s.Groups), groupsShown)] {
+			rows = append(rows, []string{g.Bytes.String(), fmt.Sprint(g.Count), textStyle.name(g.Name)})
+		}
+		table(out, "  ", rows, "rrl")
+		if more := len(s.Groups) - groupsShown; more > 0 {
+			fmt.Fprintf(out, "  %s\n", plural(more, "more group", "more groups"))
+		}
+	}
+}
+
 // explainRun tells what the run recorded of the allocators and of the module.
 func explainRun(out io.Writer, m *measure.Measurement, s *diagnose.Subject) {
 	var rows [][]string
@@ -204,11 +233,12 @@ func explainRun(out io.Writer, m *measure.Measurement, s *diagnose.Subject) {
 		if t.LastStart != nil {
 			start = t.LastStart.InUse.String()
 		}
-		rows = append(rows, []string{plain(t.Labels.Key()), limit, t.PeakBytes.String(), start})
+		rows = append(rows, []string{plain(t.Labels.Key()), limit, t.PeakBytes.String(), max(t.PeakBytes, t.UsedPeakBytes).String(), start})
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(out)
-		table(out, "  ", append([][]string{{"allocator", "limit", "peak in use", "in use at the last execution"}}, rows[:min(len(rows), 16)]...), "lrrr")
+		table(out, "  ", append([][]string{{"allocator", "limit", "peak in use", "heap and stack", "in use at the last execution"}}, rows[:min(len(rows), 16)]...), "lrrrr")
+		explainLive(out, m)
 	}
 	if s == nil {
 		return

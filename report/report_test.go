@@ -283,7 +283,7 @@ func TestExplain(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "explain.txt"), out.Bytes())
 	out.Reset()
-	if err := Explain(&out, measure.New(), nil, 2); err != nil || !strings.Contains(out.String(), "no findings") {
+	if err := Explain(&out, measure.New(), nil, 2); err != nil || !strings.Contains(out.String(), "nothing was measured") {
 		t.Errorf("an empty measurement: %v\n%s", err, out.String())
 	}
 }
@@ -302,5 +302,25 @@ func TestOneMoment(t *testing.T) {
 		if err := write(&out); err != nil || !strings.Contains(out.String(), "train.py:25 run") {
 			t.Errorf("%s: %v, %s", name, err, &out)
 		}
+	}
+}
+
+// TestNothingMeasured: a capture without any value is not called fine.
+func TestNothingMeasured(t *testing.T) {
+	var out bytes.Buffer
+	if err := Explain(&out, measure.New(), nil, 25); err != nil || !strings.Contains(out.String(), "nothing was measured") || strings.Contains(out.String(), "stands out") {
+		t.Errorf("%v, %s", err, &out)
+	}
+}
+
+// TestAllocators: the limit stands beside heap and stack together, and what was live is shown.
+func TestAllocators(t *testing.T) {
+	m := measure.New()
+	m.Facts.Timelines = []measure.TimelineFact{{Labels: measure.Labels{"allocator": "index_on_host=0"}, Pool: "device", LimitBytes: 16 << 20, PeakBytes: 9 << 20, UsedPeakBytes: 15 << 20,
+		LastStart: &measure.LiveFact{InUse: 8 << 20, Groups: []measure.LiveGroup{{Name: "outputs of jit_step execution 3", Bytes: 8 << 20, Count: 2}}}}}
+	var out bytes.Buffer
+	if err := Explain(&out, m, nil, 25); err != nil || !strings.Contains(out.String(), "16.00 MiB     9.00 MiB       15.00 MiB                      8.00 MiB") ||
+		!strings.Contains(out.String(), "8.00 MiB  2  outputs of jit_step execution 3") {
+		t.Errorf("%v, %s", err, &out)
 	}
 }
