@@ -289,3 +289,14 @@ func TestHealthy(t *testing.T) {
 		t.Errorf("%d captures", seen)
 	}
 }
+
+// TestDeviceMemory judges a plan by the memory that the caller knows of.
+func TestDeviceMemory(t *testing.T) {
+	m := open(t, shared(t, "lab/xla/gpu-h100-oversize/plan.hlo.pb"))
+	for memory, fits := range map[measure.Bytes]bool{80e9: false, 122_183_224_064: true, 122_183_224_063: false, 141e9: true} {
+		got := rules(Run(Input{Head: m, DeviceMemory: memory}))
+		if strings.Contains(got, "does-not-fit") == fits {
+			t.Errorf("on a device of %s: %s", memory, got)
+		}
+	}
+}

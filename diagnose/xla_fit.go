@@ -28,6 +28,9 @@ const rematShare = 0.80 * 0.95
 
 // limits gives what is known of the memory that the module may take.
 func limits(in Input, m *module) (out []limit) {
+	if in.DeviceMemory > 0 {
+		out = append(out, limit{bytes: in.DeviceMemory, says: "the device's memory, as the command line says"})
+	}
 	for _, l := range in.Head.Facts.Logs {
 		switch {
 		case l.Kind == measure.LogHBM && l.LimitBytes > 0:
