@@ -293,7 +293,13 @@ func TestHealthy(t *testing.T) {
 // TestDeviceMemory judges a plan by the memory that the caller knows of.
 func TestDeviceMemory(t *testing.T) {
 	m := open(t, shared(t, "lab/xla/gpu-h100-oversize/plan.hlo.pb"))
-	for memory, fits := range map[measure.Bytes]bool{80e9: false, 122_183_224_064: true, 122_183_224_063: false, 141e9: true} {
+	var need measure.Bytes
+	for _, r := range m.Rows {
+		if n, ok := r.Value.Int64(); ok && r.Name == "plan.need_bytes" && r.Labels["memory_space"] == "device" {
+			need = measure.Bytes(n)
+		}
+	}
+	for memory, fits := range map[measure.Bytes]bool{80e9: false, need: true, need - 1: false, 141e9: true} {
 		got := rules(Run(Input{Head: m, DeviceMemory: memory}))
 		if strings.Contains(got, "does-not-fit") == fits {
 			t.Errorf("on a device of %s: %s", memory, got)
