@@ -156,6 +156,9 @@ func explainFrees(out io.Writer, m *measure.Measurement, s *measure.SnapshotFact
 		rows = append(rows, []string{n, t.StartBytes.String(), t.AllocatedBytes.String(), t.FreedBytes.String(), t.NetBytes.Signed(), t.PeakBytes.String()})
 	}
 	table(out, "  ", rows, "lrrrrr")
+	if hidden := len(steps) - (len(rows) - 1); hidden > 0 {
+		fmt.Fprintf(out, "  %s between the first and these; --format json has all\n", plural(hidden, "step", "steps"))
+	}
 }
 
 // explainFailures shows the stack of the newest failed allocation.
@@ -194,7 +197,7 @@ func nextSteps(out io.Writer, m *measure.Measurement) {
 	}
 	grows := false
 	for _, f := range m.Findings {
-		if f.Severity == diagnose.Note || !strings.HasPrefix(f.Rule, "torch-") {
+		if f.Severity == diagnose.Note || !strings.HasPrefix(f.Rule, "torch-") && f.Rule != "peak-moved" {
 			continue
 		}
 		at := placeOf(f.Source)
