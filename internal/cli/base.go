@@ -96,9 +96,7 @@ func (b *bases) fill(w *compare.Workload, opt capture.Options) {
 		b.edited(w)
 	default:
 		b.fromGit(w, "", opt)
-		return
 	}
-	b.staleAtBase(w)
 }
 
 // isRef tells whether X names a commit: it is no path, and git knows it.

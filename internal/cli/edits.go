@@ -299,22 +299,9 @@ func sameValues(a, b *measure.Measurement, t *budget.Target) bool {
 	return len(before) == len(now)
 }
 
-// staleAtBase is stale for a target whose base is not read from git.
-func (b *bases) staleAtBase(w *compare.Workload) {
-	f := b.at("")
-	if f.tree == nil || w.Head == nil {
-		return
-	}
-	files, err := f.tree.Files(b.relative(w.Target, w.Target.Captures))
-	if err != nil || files == nil {
-		return
-	}
-	defer files.Close()
-	b.stale(w, f, files)
-}
-
 // stale says so where the head's captures are byte for byte those of the base
-// although other tracked files changed: then nothing was measured anew.
+// although other tracked files changed: then nothing was measured anew. (A target
+// that names its base as files of its own may well keep both in git.)
 func (b *bases) stale(w *compare.Workload, f found, files *base.Files) {
 	if w.Head == nil {
 		return
