@@ -109,6 +109,18 @@ func (l *linter) lint(s Streams, look bool) error {
 	return nil
 }
 
+// unmet tells what the captures cannot meet: with it the target is no data,
+// whatever its budgets say.
+func (l *linter) unmet(t *budget.Target, m *measure.Measurement) {
+	const hint = "the target is no data with these captures"
+	for _, text := range t.Mismatch(m.Environment) {
+		l.add(budget.LevelWarning, t.OnlyWhen[0].Pos, "targets."+t.Name+".only_when", "dead", text, hint)
+	}
+	for _, text := range t.Absent(m) {
+		l.add(budget.LevelWarning, t.Expect[0].Pos, "targets."+t.Name+".expect", "dead", text, hint)
+	}
+}
+
 // look measures the two sides of a target. A side that is not read in full gives
 // no numbers: part of them would make other findings false.
 func (l *linter) look(t *budget.Target, file *budget.File) budget.Found {
@@ -121,6 +133,9 @@ func (l *linter) look(t *budget.Target, file *budget.File) budget.Found {
 			l.unreadable(t, "captures", t.Captures, files, err)
 		case comparable(m):
 			out.Head = m
+		}
+		if err == nil {
+			l.unmet(t, m)
 		}
 	}
 	w := compare.Workload{Target: t, Config: l.config, Budget: file}
