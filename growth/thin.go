@@ -1,7 +1,9 @@
 package growth
 
+import "github.com/peakgate/peakgate/measure"
+
 // MaxPoints is how many points of a series a measurement keeps.
-const MaxPoints = 4096
+const MaxPoints = measure.MaxPoints
 
 // Thin gives the indexes of at most limit points of a series that keep its shape:
 // neighbours share a box, and each box keeps its (first) largest. XProf thins its

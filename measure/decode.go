@@ -103,9 +103,14 @@ func (m *Measurement) Validate() error {
 		keys[row+"\x00"+c.Key] = true
 	}
 	for i, s := range m.Series {
-		if len(s.X) != len(s.Points) {
-			return fmt.Errorf("series[%d]: %d x for %d points", i, len(s.X), len(s.Points))
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("series[%d] {%s}: %w", i, s.Labels.Key(), err)
 		}
+		key := "series\x00" + s.key() + "\x00" + s.Labels.Key()
+		if seen[key] {
+			return fmt.Errorf("series[%d]: second series with the labels {%s}", i, s.Labels.Key())
+		}
+		seen[key] = true
 	}
 	return nil
 }

@@ -129,14 +129,6 @@ const Other = "(other)"
 // of 16 KiB and 0.01 % of the metric.
 func KeepThreshold(metric Bytes) Bytes { return max(16<<10, metric/10_000) }
 
-// Series is a run of numbers over steps or seconds.
-type Series struct {
-	Labels Labels    `json:"labels"`
-	Unit   Unit      `json:"unit"`
-	X      []float64 `json:"x"`
-	Points []Value   `json:"points"`
-}
-
 // Finding is one diagnosis.
 type Finding struct {
 	Rule     string `json:"rule"`

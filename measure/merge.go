@@ -44,10 +44,13 @@ func Merge(target string, parts []*Measurement) *Measurement {
 			}
 		}
 		for _, s := range part.Series {
-			if len(parts) > 1 {
-				s.Labels = s.Labels.With("file", names[i])
+			// A series belongs to the row that it gives the growth of; one that has none
+			// goes by its own labels.
+			if labels, fresh := relabel(s.key(), s.Labels); fresh {
+				taken = append(taken, s.key()+"\x00"+s.Labels.Key())
+				s.Labels = labels
+				out.Series = append(out.Series, s)
 			}
-			out.Series = append(out.Series, s)
 		}
 		for _, f := range part.Facts.Modules {
 			if key := "module\x00" + f.Fingerprint + f.Labels.Key(); !seen[key] {
@@ -81,25 +84,45 @@ func Merge(target string, parts []*Measurement) *Measurement {
 	return out
 }
 
-// clashing finds the row identities that two parts give with different values.
+// clashing finds the row and series identities that two parts give with different
+// values. A row clashes too where the series that it is judged from do.
 func clashing(parts []*Measurement) map[string]bool {
-	type first struct {
-		part int
-		row  Row
-	}
-	clash, firsts := map[string]bool{}, map[string]first{}
+	clash := map[string]bool{}
+	rows := firsts[Row]{clash: clash, equal: Row.equal}
+	series := firsts[Series]{clash: clash, equal: Series.equal}
 	for i, part := range parts {
 		for _, r := range part.Rows {
-			key := r.Name + "\x00" + r.Labels.Key()
-			f, ok := firsts[key]
-			if !ok {
-				firsts[key] = first{i, r}
-			} else if f.part != i && !f.row.equal(r) {
-				clash[key] = true
-			}
+			rows.add(r.Name+"\x00"+r.Labels.Key(), i, r)
+		}
+		for _, s := range part.Series {
+			series.add(s.key()+"\x00"+s.Labels.Key(), i, s)
 		}
 	}
 	return clash
+}
+
+// firsts holds the first thing of each key with the part that it is from, and
+// marks the keys of which another part has a different one.
+type firsts[T any] struct {
+	clash map[string]bool
+	equal func(T, T) bool
+	seen  map[string]first[T]
+}
+
+type first[T any] struct {
+	part  int
+	thing T
+}
+
+func (f *firsts[T]) add(key string, part int, thing T) {
+	if f.seen == nil {
+		f.seen = map[string]first[T]{}
+	}
+	if have, ok := f.seen[key]; !ok {
+		f.seen[key] = first[T]{part, thing}
+	} else if have.part != part && !f.equal(have.thing, thing) {
+		f.clash[key] = true
+	}
 }
 
 func (r Row) equal(s Row) bool {
