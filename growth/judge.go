@@ -1,0 +1,289 @@
+package growth
+
+import (
+	"fmt"
+	"math"
+)
+
+// Verdict is what the growth of a series is.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass         Verdict = "pass"         // no more than the budget, with the confidence of the bounds
+	Fail         Verdict = "fail"         // more than the budget, to the end of the run
+	Inconclusive Verdict = "inconclusive" // too short, or too noisy, to say either
+	Decelerating Verdict = "decelerating" // more than the budget, and slowing down
+)
+
+// Defaults of a Rule, and what Judge holds to.
+const (
+	DefaultAlpha   = 0.01
+	DefaultHorizon = 1000 // steps
+	DefaultHours   = 24   // horizon of a series without steps
+	MinPoints      = 24   // after warm-up; with fewer there is no trend test
+	twelveFrom     = 60   // points from which on there are 12 blocks; below, 8
+	floorBytes     = 16 << 20
+	floorCount     = 1
+	floorShare     = 0.01 // of the plateau
+	persist        = 0.5  // the least of the first half's slope that the second keeps
+)
+
+// Rule is what a series is judged by. Only Budget has no default.
+type Rule struct {
+	// Budget is the largest growth that passes: for each step, or for each hour of
+	// a series in seconds.
+	Budget float64
+	// Floor is the growth over Horizon up to which nothing fails. Default: the
+	// larger of 16 MiB (of counts, 1) and 1 % of the plateau.
+	Floor *float64
+	// UpTo is the size that a bounded cache may reach: growth that stays below it
+	// over Horizon, or over the run where that is longer, does not fail.
+	UpTo *float64
+	// Horizon is how far growth is projected: steps (1000), or hours (24).
+	Horizon float64
+	// Warmup is the beginning that does not count, in units of X. Default: 10 steps or
+	// 20 % of the points, whichever is more.
+	Warmup *float64
+	// Alpha is the chance of a false alarm: from 0.0001 to 0.1. Default: 0.01.
+	Alpha float64
+}
+
+// Result is a verdict, and what it is made of.
+type Result struct {
+	Verdict Verdict
+	// Reason says in one clause why; it holds no amounts in bytes.
+	Reason string
+	// Points is how many count; Trimmed how many before them are warm-up, of which
+	// Extended were added since the level still rose where the warm-up ended.
+	Points, Trimmed, Extended int
+	// From is the X of the first point that counts.
+	From float64
+	// Merged is how many points shared their X with another, and Restarts how often
+	// the steps began again.
+	Merged, Restarts int
+	// More is how much longer the run must be for a verdict, in units of X, at the
+	// same noise and pace; 0 where there is a verdict, or where no length would do.
+	More float64
+	// Fit is absent where there are too few points or no test is allowed.
+	Fit *Fit
+}
+
+// Block is a part of the series: the medians of its points.
+type Block struct {
+	X, Level float64 // Level is without the Base
+	Points   int
+}
+
+// Fit is the growth of a series: slopes are per step, or per hour.
+type Fit struct {
+	Blocks []Block
+	// Slope is the median of the slopes of all pairs of blocks (Theil, Sen). Each of
+	// Lower and Upper bounds the growth with the Confidence, on its own.
+	Slope, Lower, Upper float64
+	Confidence          float64
+	// FirstHalf and SecondHalf are the slopes of the halves of the blocks.
+	FirstHalf, SecondHalf float64
+	// P is the exact chance of such a trend (Kendall's S) where there is none; POver
+	// that of such a trend above the budget where growth is the budget.
+	P, POver float64
+	// Projected is the growth over the horizon, and Floor what it must exceed.
+	Projected, Floor float64
+	// Smallest is the smallest growth that this run, with its noise, would have
+	// shown to be above the budget: that much is seen in more than 9 of 10 runs.
+	Smallest float64
+	Plateau  Plateau
+	// OnlyMaxima tells that the level rose only in steps that needed more than any
+	// step before them.
+	OnlyMaxima bool
+}
+
+func (r Rule) withDefaults(seconds bool) (Rule, error) {
+	if r.Alpha == 0 {
+		r.Alpha = DefaultAlpha
+	}
+	if r.Horizon == 0 {
+		r.Horizon = DefaultHorizon
+		if seconds {
+			r.Horizon = DefaultHours
+		}
+	}
+	switch {
+	case !(r.Alpha >= 0.0001 && r.Alpha <= 0.1):
+		return r, fmt.Errorf("rule: want an alpha from 0.0001 to 0.1, got %v", r.Alpha)
+	case !usable(r.Budget):
+		return r, fmt.Errorf("rule: want a finite budget, got %v", r.Budget)
+	case !(r.Horizon > 0 && usable(r.Horizon)):
+		return r, fmt.Errorf("rule: want a horizon above 0, got %v", r.Horizon)
+	}
+	for _, v := range []*float64{r.Floor, r.UpTo, r.Warmup} {
+		if v != nil && !(*v >= 0 && usable(*v)) {
+			return r, fmt.Errorf("rule: want a floor, up_to and warm-up of 0 or more, got %v", *v)
+		}
+	}
+	return r, nil
+}
+
+// Judge gives the verdict on the growth of a series. An error tells of numbers that
+// are no numbers, and of an X in no order; what is merely short or noisy is
+// inconclusive.
+func Judge(s Series, rule Rule) (Result, error) {
+	rule, err := rule.withDefaults(s.Seconds)
+	if err != nil {
+		return Result{}, err
+	}
+	s, merged, restarts, err := s.prepare()
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Verdict: Inconclusive, Points: len(s.X), Merged: merged, Restarts: restarts}
+	if s.HighWater {
+		r.Reason = "a high-water mark can only rise: only limits on its value are judged"
+		return r, nil
+	}
+	r.trim(s, rule)
+	if r.Points < MinPoints {
+		r.Reason = fmt.Sprintf("%d points after warm-up, a trend needs %d: only limits on values are judged", r.Points, MinPoints)
+		r.More = s.pace() * float64(pointsFor(MinPoints, rule, s)-len(s.X))
+		return r, nil
+	}
+	r.From = s.X[r.Trimmed]
+	kept := s.from(r.Trimmed)
+	r.Fit = fit(kept, rule)
+	r.decide(kept, rule)
+	return r, nil
+}
+
+// per is how many units of X growth is counted over.
+func (s Series) per() float64 {
+	if s.Seconds {
+		return 3600
+	}
+	return 1
+}
+
+// from leaves out the first points.
+func (s Series) from(first int) Series {
+	s.X, s.Y = s.X[first:], s.Y[first:]
+	if s.Need != nil {
+		s.Need = s.Need[first:]
+	}
+	return s
+}
+
+// pace is the mean distance of two points in X.
+func (s Series) pace() float64 {
+	if n := len(s.X); n > 1 {
+		return (s.X[n-1] - s.X[0]) / float64(n-1)
+	}
+	return 1
+}
+
+func blockCount(points int) int {
+	if points >= twelveFrom {
+		return maxBlocks
+	}
+	return 8
+}
+
+func fit(s Series, rule Rule) *Fit {
+	f := &Fit{Blocks: cut(s)}
+	slopes := slopesOf(f.Blocks)
+	null := nullOf(len(f.Blocks), nil)
+	critical, _ := null.critical(rule.Alpha) // the least alpha has one for 8 blocks
+	per := s.per()
+	f.Slope = slopes.median() * per
+	f.Lower, f.Upper = slopes.bounds(critical)
+	f.Lower, f.Upper = f.Lower*per, f.Upper*per
+	f.Confidence = 1 - null.tail(critical)
+	var levels [maxBlocks]float64
+	for i, b := range f.Blocks {
+		levels[i] = b.Level
+	}
+	_, f.P = kendall(levels[:len(f.Blocks)])
+	f.POver = null.tail(slopes.above(rule.Budget / per))
+	half := len(f.Blocks) / 2
+	first, second := slopesOf(f.Blocks[:half]), slopesOf(f.Blocks[half:])
+	f.FirstHalf, f.SecondHalf = first.median()*per, second.median()*per
+	f.Plateau = plateauOf(s, f.Blocks)
+	f.Floor = floorOf(s, rule, f.Plateau.Level)
+	f.Projected = f.Slope * rule.Horizon
+	f.Smallest = f.smallest(s, rule)
+	f.OnlyMaxima = s.onlyMaxima()
+	return f
+}
+
+// cut gives the medians of equal parts of the series, as even as they get.
+func cut(s Series) []Block {
+	n := len(s.X)
+	blocks := make([]Block, blockCount(n))
+	var room [512]float64
+	scratch := room[:]
+	if most := n/len(blocks) + 1; most > len(scratch) {
+		scratch = make([]float64, most)
+	}
+	for i := range blocks {
+		from, to := i*n/len(blocks), (i+1)*n/len(blocks)
+		levels := scratch[:copy(scratch, s.Y[from:to])]
+		blocks[i] = Block{X: middle(s.X[from:to]), Level: median(levels), Points: to - from}
+	}
+	return blocks
+}
+
+func floorOf(s Series, rule Rule, plateau float64) float64 {
+	if rule.Floor != nil {
+		return *rule.Floor
+	}
+	least := float64(floorBytes)
+	if s.Counts {
+		least = floorCount
+	}
+	return max(least, floorShare*math.Abs(plateau))
+}
+
+// reach is how far growth is projected towards UpTo: the horizon, or the run where
+// that is longer.
+func (s Series) reach(rule Rule) float64 {
+	return max(rule.Horizon, (s.X[len(s.X)-1]-s.X[0])/s.per())
+}
+
+// smallest: a slope is called above the budget where its lower bound is. As far as
+// the noise stays as it is, a growth that lies the whole interval above the budget
+// has its estimate there or higher in nearly all runs.
+func (f *Fit) smallest(s Series, rule Rule) float64 {
+	least := max(rule.Budget+f.Upper-f.Lower, f.Floor/rule.Horizon)
+	if rule.UpTo != nil {
+		least = max(least, *rule.UpTo/s.reach(rule))
+	}
+	return least
+}
+
+// decide gives the verdict of section "The verdict" of the package's documentation.
+func (r *Result) decide(s Series, rule Rule) {
+	f := r.Fit
+	over := f.P <= rule.Alpha && f.Lower > rule.Budget
+	reach := s.reach(rule)
+	capped := rule.UpTo != nil && f.Slope*reach <= *rule.UpTo
+	switch {
+	case f.Upper <= rule.Budget:
+		r.Verdict, r.Reason = Pass, "growth is within the budget"
+	case rule.UpTo != nil && f.Upper*reach <= *rule.UpTo:
+		r.Verdict, r.Reason = Pass, "growth stays below up_to"
+	case !over:
+		r.Reason = "growth may be above the budget: too short or too noisy to say"
+		r.More = r.longer(s, rule)
+	case f.Projected <= f.Floor:
+		r.Reason = "growth is above the budget, and below the floor over the horizon"
+	case capped:
+		r.Reason = "growth may go beyond up_to: too short or too noisy to say"
+		r.More = r.longer(s, rule)
+	case f.SecondHalf < persist*f.FirstHalf:
+		r.Verdict, r.Reason = Decelerating, "growth is above the budget, and slows down: less than half as fast in the second half"
+		r.More = r.flattens(s, rule)
+	case f.SecondHalf <= rule.Budget:
+		r.Reason = "growth is above the budget over the run, and not in its second half"
+		r.More = r.longer(s, rule)
+	default:
+		r.Verdict, r.Reason = Fail, "growth is above the budget, to the end of the run"
+	}
+}
