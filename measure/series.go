@@ -19,8 +19,11 @@ type Series struct {
 	// Kind is sampled where it is empty. The points of a high-water mark cannot
 	// fall, so no rank test judges them.
 	Kind   Kind      `json:"kind,omitempty"`
-	X      []float64 `json:"x"` // finite, rising
+	X      []float64 `json:"x"` // as read: step numbers may begin again
 	Points []Value   `json:"points"`
+	// Need, where it is known, is what each step itself asked for: its peak above the
+	// level that it began with, or the size of its batch.
+	Need []Value `json:"need,omitempty"`
 	// Samples is how many points were read, where more than MaxPoints were and some
 	// had to be left out.
 	Samples int `json:"samples,omitempty"`
@@ -78,6 +81,8 @@ func (s Series) Validate() error {
 		return fmt.Errorf("x_unit %q, want %q or %q", s.XUnit, XStep, XSeconds)
 	case len(s.X) != len(s.Points):
 		return fmt.Errorf("%d x for %d points", len(s.X), len(s.Points))
+	case s.Need != nil && len(s.Need) != len(s.Points):
+		return fmt.Errorf("%d needs for %d points", len(s.Need), len(s.Points))
 	case len(s.Points) > MaxPoints:
 		return fmt.Errorf("%d points, want at most %d", len(s.Points), MaxPoints)
 	}
@@ -85,16 +90,15 @@ func (s Series) Validate() error {
 		switch {
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return fmt.Errorf("x[%d]: want a finite number, got %v", i, x)
-		case i > 0 && x <= s.X[i-1]:
-			return fmt.Errorf("x[%d]: want more than %v, got %v", i, s.X[i-1], x)
-		case !s.Points[i].finite():
-			return fmt.Errorf("points[%d]: not finite", i)
+		case !s.Points[i].finite() || s.Need != nil && !s.Need[i].finite():
+			return fmt.Errorf("points[%d]: want finite numbers", i)
 		}
 	}
 	return nil
 }
 
 func (s Series) equal(t Series) bool {
+	same := func(v, w Value) bool { return v.Cmp(w) == 0 }
 	return s.Unit == t.Unit && s.XUnit == t.XUnit && s.Kind == t.Kind && s.Samples == t.Samples &&
-		slices.Equal(s.X, t.X) && slices.EqualFunc(s.Points, t.Points, func(v, w Value) bool { return v.Cmp(w) == 0 })
+		slices.Equal(s.X, t.X) && slices.EqualFunc(s.Points, t.Points, same) && slices.EqualFunc(s.Need, t.Need, same)
 }

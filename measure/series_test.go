@@ -47,10 +47,9 @@ func TestSeriesValidate(t *testing.T) {
 		{"no unit", func(s *Series) { s.Unit = "" }, `unit "", want "B" or "count"`},
 		{"no x_unit", func(s *Series) { s.XUnit = "" }, `x_unit "", want "step" or "s"`},
 		{"lengths", func(s *Series) { s.X = s.X[1:] }, "2 x for 3 points"},
-		{"x falls", func(s *Series) { s.X[2] = 0 }, "x[2]: want more than 1, got 0"},
-		{"x stands", func(s *Series) { s.X[2] = 1 }, "x[2]: want more than 1, got 1"},
+		{"needs", func(s *Series) { s.Need = []Value{Int(1)} }, "1 needs for 3 points"},
 		{"x is no number", func(s *Series) { s.X[1] = math.NaN() }, "x[1]: want a finite number"},
-		{"point is no number", func(s *Series) { s.Points[1] = Float(math.Inf(1)) }, "points[1]: not finite"},
+		{"point is no number", func(s *Series) { s.Points[1] = Float(math.Inf(1)) }, "points[1]: want finite numbers"},
 		{"too long", func(s *Series) { *s = levels("footprint", make([]int64, MaxPoints+1)...) }, "4097 points, want at most 4096"},
 	} {
 		s := levels("footprint", 1, 2, 3)
