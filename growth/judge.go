@@ -33,69 +33,79 @@ const (
 type Rule struct {
 	// Budget is the largest growth that passes: for each step, or for each hour of
 	// a series in seconds.
-	Budget float64
+	Budget float64 `json:"budget"`
 	// Floor is the growth over Horizon up to which nothing fails. Default: the
 	// larger of 16 MiB (of counts, 1) and 1 % of the plateau.
-	Floor *float64
+	Floor *float64 `json:"floor,omitempty"`
 	// UpTo is the size that a bounded cache may reach: growth that stays below it
 	// over Horizon, or over the run where that is longer, does not fail.
-	UpTo *float64
+	UpTo *float64 `json:"up_to,omitempty"`
 	// Horizon is how far growth is projected: steps (1000), or hours (24).
-	Horizon float64
-	// Warmup is the beginning that does not count, in units of X. Default: 10 steps or
-	// 20 % of the points, whichever is more.
-	Warmup *float64
+	Horizon float64 `json:"horizon,omitempty"`
+	// Warmup is the beginning that does not count, in units of X; Share is it as a
+	// part of the points. Default: 10 steps or 20 % of the points, whichever is more.
+	Warmup *float64 `json:"warmup,omitempty"`
+	Share  *float64 `json:"warmup_share,omitempty"`
 	// Alpha is the chance of a false alarm: from 0.0001 to 0.1. Default: 0.01.
-	Alpha float64
+	Alpha float64 `json:"alpha,omitempty"`
 }
 
 // Result is a verdict, and what it is made of.
 type Result struct {
-	Verdict Verdict
+	Verdict Verdict `json:"verdict"`
 	// Reason says in one clause why; it holds no amounts in bytes.
-	Reason string
+	Reason string `json:"reason"`
 	// Points is how many count; Trimmed how many before them are warm-up, of which
 	// Extended were added since the level still rose where the warm-up ended.
-	Points, Trimmed, Extended int
+	Points   int `json:"points"`
+	Trimmed  int `json:"trimmed"`
+	Extended int `json:"extended,omitempty"`
 	// From is the X of the first point that counts.
-	From float64
+	From float64 `json:"from"`
 	// Merged is how many points shared their X with another, and Restarts how often
 	// the steps began again.
-	Merged, Restarts int
+	Merged   int `json:"merged,omitempty"`
+	Restarts int `json:"restarts,omitempty"`
 	// More is how much longer the run must be for a verdict, in units of X, at the
 	// same noise and pace; 0 where there is a verdict, or where no length would do.
-	More float64
+	More float64 `json:"more,omitempty"`
 	// Fit is absent where there are too few points or no test is allowed.
-	Fit *Fit
+	Fit *Fit `json:"fit,omitempty"`
 }
 
 // Block is a part of the series: the medians of its points.
 type Block struct {
-	X, Level float64 // Level is without the Base
-	Points   int
+	X      float64 `json:"x"`
+	Level  float64 `json:"level"` // without the Base
+	Points int     `json:"points"`
 }
 
 // Fit is the growth of a series: slopes are per step, or per hour.
 type Fit struct {
-	Blocks []Block
+	Blocks []Block `json:"blocks"`
 	// Slope is the median of the slopes of all pairs of blocks (Theil, Sen). Each of
 	// Lower and Upper bounds the growth with the Confidence, on its own.
-	Slope, Lower, Upper float64
-	Confidence          float64
+	Slope      float64 `json:"slope"`
+	Lower      float64 `json:"lower"`
+	Upper      float64 `json:"upper"`
+	Confidence float64 `json:"confidence"`
 	// FirstHalf and SecondHalf are the slopes of the halves of the blocks.
-	FirstHalf, SecondHalf float64
+	FirstHalf  float64 `json:"first_half"`
+	SecondHalf float64 `json:"second_half"`
 	// P is the exact chance of such a trend (Kendall's S) where there is none; POver
 	// that of such a trend above the budget where growth is the budget.
-	P, POver float64
+	P     float64 `json:"p"`
+	POver float64 `json:"p_over"`
 	// Projected is the growth over the horizon, and Floor what it must exceed.
-	Projected, Floor float64
+	Projected float64 `json:"projected"`
+	Floor     float64 `json:"floor"`
 	// Smallest is the smallest growth that this run, with its noise, would have
 	// shown to be above the budget: that much is seen in more than 9 of 10 runs.
-	Smallest float64
-	Plateau  Plateau
+	Smallest float64 `json:"smallest"`
+	Plateau  Plateau `json:"plateau"`
 	// OnlyMaxima tells that the level rose only in steps that needed more than any
 	// step before them.
-	OnlyMaxima bool
+	OnlyMaxima bool `json:"only_maxima,omitempty"`
 }
 
 func (r Rule) withDefaults(seconds bool) (Rule, error) {
@@ -115,6 +125,9 @@ func (r Rule) withDefaults(seconds bool) (Rule, error) {
 		return r, fmt.Errorf("rule: want a finite budget, got %v", r.Budget)
 	case !(r.Horizon > 0 && usable(r.Horizon)):
 		return r, fmt.Errorf("rule: want a horizon above 0, got %v", r.Horizon)
+	}
+	if r.Share != nil && !(*r.Share >= 0 && *r.Share < 1) {
+		return r, fmt.Errorf("rule: want a warm-up share from 0 to below 1, got %v", *r.Share)
 	}
 	for _, v := range []*float64{r.Floor, r.UpTo, r.Warmup} {
 		if v != nil && !(*v >= 0 && usable(*v)) {

@@ -11,6 +11,9 @@ func pointsFor(left int, rule Rule, s Series) int {
 			return warm + left
 		}
 	}
+	if rule.Share != nil {
+		return int(math.Ceil(float64(left) / (1 - *rule.Share)))
+	}
 	byShare := int(math.Ceil(float64(left) / (1 - warmShare)))
 	if s.Seconds {
 		return byShare

@@ -9,14 +9,14 @@ import (
 // not flat for any sawtooth.
 type Plateau struct {
 	// Level is the median of the last third of the points, Base included.
-	Level float64
+	Level float64 `json:"level"`
 	// Flat tells that the largest of the last third is above the median of the
 	// middle third by no more than Tolerance: max(8 MiB, 2 %); of counts max(1, 2 %).
-	Flat      bool
-	Tolerance float64
+	Flat      bool    `json:"flat"`
+	Tolerance float64 `json:"tolerance"`
 	// From is the X from which on all blocks lie within Tolerance of Level: a warm-up
 	// that ends before it was too short.
-	From float64
+	From float64 `json:"from"`
 }
 
 const (

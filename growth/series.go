@@ -32,13 +32,19 @@ type Series struct {
 
 // FromMeasure gives the series of a measurement for Judge; the first level is the
 // base. Differences of integers are exact.
-func FromMeasure(s measure.Series, seconds bool) Series {
-	out := Series{X: s.X, Y: make([]float64, len(s.Points)), Seconds: seconds, Counts: s.Unit != measure.ByteUnit}
+func FromMeasure(s measure.Series) Series {
+	out := Series{
+		X: s.X, Y: make([]float64, len(s.Points)),
+		Seconds: s.XUnit == measure.XSeconds, Counts: s.Unit != measure.ByteUnit, HighWater: s.Kind == measure.HighWater,
+	}
 	for i, p := range s.Points {
 		if i == 0 {
 			out.Base = p.Float64()
 		}
 		out.Y[i] = p.Sub(s.Points[0]).Float64()
+	}
+	for _, n := range s.Need {
+		out.Need = append(out.Need, n.Float64())
 	}
 	return out
 }

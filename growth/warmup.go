@@ -18,8 +18,11 @@ func (s Series) warm(rule Rule) (points int, explicit bool) {
 		}
 		return n
 	}
-	if rule.Warmup != nil {
+	switch {
+	case rule.Warmup != nil:
 		return before(*rule.Warmup), true
+	case rule.Share != nil:
+		return int(*rule.Share * float64(len(s.X))), true
 	}
 	points = len(s.X) / 5
 	if !s.Seconds {

@@ -38,9 +38,9 @@ var rooms = map[string][]string{
 
 	"capture/xla":       {"measure", "growth"}, // growth of an exact series is a fact of the capture
 	"capture/torch":     {"measure"},
-	"capture/affon":     {"measure"},
-	"capture/footprint": {"measure"},
-	"capture/series":    {"measure"},
+	"capture/affon":     {"measure", "growth"}, // likewise, and the row of a sampled series
+	"capture/footprint": {"measure", "growth"},
+	"capture/series":    {"measure", "growth"},
 	"capture/pprof":     {"measure"},
 
 	// Tests of the whole: nothing imports them, and they import nothing.

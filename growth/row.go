@@ -1,0 +1,74 @@
+package growth
+
+import (
+	"slices"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// Row makes the row of a series that says how much it grows: the slope that Judge
+// finds where nothing else is said. A series of which Judge fits none (too short, or
+// a high-water mark) has the slope from its first to its last point. ok is false
+// for counts that the catalogue has no growth of. The value is for people and for
+// first budgets: a verdict comes from the series.
+func Row(s measure.Series) (row measure.Row, ok bool) {
+	name := s.Metric()
+	if name == "" {
+		return measure.Row{}, false
+	}
+	slope, reason := slopeOf(FromMeasure(s))
+	if reason != "" {
+		row = measure.Absent(name, s.Labels, reason)
+	} else {
+		row = measure.NewRow(name, s.Labels, measure.Float(slope))
+	}
+	row.Samples = max(s.Samples, len(s.Points))
+	if s.Kind != "" {
+		row.Kind = s.Kind
+	}
+	return row, true
+}
+
+func slopeOf(s Series) (slope float64, reason string) {
+	r, err := Judge(s, Rule{})
+	if err != nil {
+		return 0, err.Error()
+	}
+	if r.Fit != nil {
+		return r.Fit.Slope, ""
+	}
+	s, _, _, _ = s.prepare() // Judge has seen its error
+	last := len(s.X) - 1
+	if last < 1 {
+		return 0, "fewer than two points: no growth to see"
+	}
+	return (s.Y[last] - s.Y[0]) / (s.X[last] - s.X[0]) * s.per(), ""
+}
+
+// Shorten gives the series with at most measure.MaxPoints points: neighbours share a
+// box, all boxes have as many points, and each keeps its lowest level, as what is
+// between two peaks tells of growth. (Thin keeps the highest, and its boxes differ in
+// width: wide ones are higher, which looks like growth.) What its steps asked for is
+// the most that any of the box did.
+func Shorten(s measure.Series) measure.Series {
+	n := len(s.Points)
+	if n <= measure.MaxPoints {
+		return s
+	}
+	out := s
+	out.X, out.Points, out.Need, out.Samples = nil, nil, nil, n
+	width := (n + measure.MaxPoints - 1) / measure.MaxPoints
+	for at := 0; at < n; at += width {
+		low := at
+		for i := at; i < min(at+width, n); i++ {
+			if s.Points[i].Cmp(s.Points[low]) < 0 {
+				low = i
+			}
+		}
+		out.X, out.Points = append(out.X, s.X[low]), append(out.Points, s.Points[low])
+		if s.Need != nil {
+			out.Need = append(out.Need, slices.MaxFunc(s.Need[at:min(at+width, n)], measure.Value.Cmp))
+		}
+	}
+	return out
+}
