@@ -23,13 +23,15 @@
 //     makes over the horizon is within UpTo;
 //   - inconclusive: all else.
 //
-// What has no test: one value for all steps (no rise, p = 1) passes any budget of 0 or more;
-// high-water marks, which can only rise, are inconclusive.
+// One level at all steps passes any budget of 0 or more. High-water marks can only
+// rise, so they are inconclusive. A floor makes no pass: growth that is surely above
+// the budget, and too little to fail, is inconclusive.
 //
-// A chance of a false alarm below alpha is promised for noise that blocks even out, at
-// any budget; a test of simulated runs holds it, and prints the table.
-// It is no promise for a level that wanders: what remembers itself for a
-// sixth of the run looks like growth to any rule, and only a budget in bytes tells.
+// The chance of a false alarm is below alpha where noise is forgotten within a block,
+// at any budget. A level that wanders for a sixth of the run or longer looks like
+// growth to any rule: there the budget in bytes does the work. A test of simulated
+// runs holds the rates, and prints them. A wrong pass has a chance of alpha too, and of
+// twice that where an extended warm-up gave the verdict.
 //
 // # Units and cost
 //

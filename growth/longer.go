@@ -2,24 +2,21 @@ package growth
 
 import "math"
 
-// pointsFor gives how many points a run needs so that as many are left after its
-// warm-up.
-func pointsFor(left int, rule Rule, s Series) int {
-	if rule.Warmup != nil || s.Seconds && left <= MinPoints {
-		warm, _ := s.warm(rule)
-		if rule.Warmup != nil {
-			return warm + left
-		}
+// pointsFor gives how many points a run needs, at an even pace, so that as many are
+// left after its warm-up.
+func (s Series) pointsFor(left int, rule Rule) int {
+	if rule.Warmup != nil {
+		return left + s.warm(rule)
 	}
-	if rule.Share != nil {
-		return int(math.Ceil(float64(left) / (1 - *rule.Share)))
+	share := int(math.Ceil(float64(left) / (1 - rule.warmShare())))
+	if s.Seconds || rule.Share != nil {
+		return share
 	}
-	byShare := int(math.Ceil(float64(left) / (1 - warmShare)))
-	if s.Seconds {
-		return byShare
+	steps := warmSteps
+	if pace := s.pace(); pace > 1 {
+		steps = int(math.Ceil(warmSteps / pace))
 	}
-	bySteps := left + int(math.Ceil(warmSteps/max(s.pace(), math.SmallestNonzeroFloat64)))
-	return max(byShare, min(bySteps, left+warmSteps))
+	return max(share, left+steps)
 }
 
 // longer is how much longer the run must be, in units of X, for the bound that
@@ -39,7 +36,7 @@ func (r *Result) longer(s Series, rule Rule) float64 {
 		return 0
 	}
 	factor := math.Pow(width/distance, 2.0/3)
-	more := (factor - 1) * float64(r.Points) / (1 - warmShare) * s.pace()
+	more := (factor - 1) * float64(r.Points) / (1 - rule.warmShare()) * s.pace()
 	if !(more > 0) {
 		// Enough noise-wise; the halves disagree: as long again tells.
 		more = float64(r.Points) * s.pace()
