@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -40,7 +41,9 @@ type Rule struct {
 	// UpTo is the size that a bounded cache may reach: growth that stays below it
 	// over Horizon, or over the run where that is longer, does not fail.
 	UpTo *float64 `json:"up_to,omitempty"`
-	// Horizon is how far growth is projected: steps (1000), or hours (24).
+	// Horizon is how far growth is projected. Default: 1000 steps, or 24 hours of a
+	// series in seconds; the run's own length where that is longer, since growth that
+	// was measured needs no projection.
 	Horizon float64 `json:"horizon,omitempty"`
 	// Warmup is the beginning that does not count, in units of X; Share is it as a
 	// part of the points. Default: 10 steps or 20 % of the points, whichever is more.
@@ -48,6 +51,8 @@ type Rule struct {
 	Share  *float64 `json:"warmup_share,omitempty"`
 	// Alpha is the chance of a false alarm: from 0.0001 to 0.1. Default: 0.01.
 	Alpha float64 `json:"alpha,omitempty"`
+
+	reach float64 // how far growth is projected towards UpTo
 }
 
 // Result is a verdict, and what it is made of.
@@ -91,7 +96,8 @@ type Fit struct {
 	Lower      float64 `json:"lower"`
 	Upper      float64 `json:"upper"`
 	Confidence float64 `json:"confidence"`
-	// FirstHalf and SecondHalf are the slopes of the halves of the blocks.
+	// FirstHalf and SecondHalf are the slopes of the halves of the blocks; of the six
+	// slopes of four blocks the fourth smallest.
 	FirstHalf  float64 `json:"first_half"`
 	SecondHalf float64 `json:"second_half"`
 	// P is the exact chance of such a trend (Kendall's S) where there is none; POver
@@ -110,16 +116,19 @@ type Fit struct {
 	OnlyMaxima bool `json:"only_maxima,omitempty"`
 }
 
-func (r Rule) withDefaults(seconds bool) (Rule, error) {
+// withDefaults checks the rule and sets Alpha and Horizon, for a series that is long
+// steps or hours long.
+func (r Rule) withDefaults(seconds bool, long float64) (Rule, error) {
 	if r.Alpha == 0 {
 		r.Alpha = DefaultAlpha
 	}
-	if r.Horizon == 0 {
-		r.Horizon = DefaultHorizon
-		if seconds {
-			r.Horizon = DefaultHours
-		}
+	switch {
+	case r.Horizon == 0 && seconds:
+		r.Horizon = max(DefaultHours, long)
+	case r.Horizon == 0:
+		r.Horizon = max(DefaultHorizon, long)
 	}
+	r.reach = max(r.Horizon, long)
 	switch {
 	case !(r.Alpha >= 0.0001 && r.Alpha <= 0.1):
 		return r, fmt.Errorf("rule: want an alpha from 0.0001 to 0.1, got %v", r.Alpha)
@@ -143,11 +152,11 @@ func (r Rule) withDefaults(seconds bool) (Rule, error) {
 // are no numbers, and of an X in no order; what is merely short or noisy is
 // inconclusive.
 func Judge(s Series, rule Rule) (Result, error) {
-	rule, err := rule.withDefaults(s.Seconds)
+	s, merged, restarts, err := s.prepare()
 	if err != nil {
 		return Result{}, err
 	}
-	s, merged, restarts, err := s.prepare()
+	rule, err = rule.withDefaults(s.Seconds, s.length())
 	if err != nil {
 		return Result{}, err
 	}
@@ -162,7 +171,9 @@ func Judge(s Series, rule Rule) (Result, error) {
 		r.More = s.pace() * float64(s.pointsFor(MinPoints, rule)-len(s.X))
 		return r, nil
 	}
-	r.decide(s, rule)
+	if err := r.decide(s, rule); err != nil {
+		return Result{}, err
+	}
 	more := len(s.X) / extendShare
 	r.Rising = rises(r.Fit.Blocks)
 	if r.Verdict == Pass || !r.Rising || r.Points-more < MinPoints {
@@ -170,7 +181,7 @@ func Judge(s Series, rule Rule) (Result, error) {
 	}
 	longer := r
 	longer.Trimmed, longer.Points, longer.Extended = r.Trimmed+more, r.Points-more, more
-	if longer.decide(s, rule); longer.Verdict == Pass {
+	if err := longer.decide(s, rule); err == nil && longer.Verdict == Pass {
 		return longer, nil
 	}
 	return r, nil
@@ -182,6 +193,14 @@ func (s Series) per() float64 {
 		return 3600
 	}
 	return 1
+}
+
+// length is how many steps or hours the series spans.
+func (s Series) length() float64 {
+	if len(s.X) == 0 {
+		return 0
+	}
+	return (s.X[len(s.X)-1] - s.X[0]) / s.per()
 }
 
 // from leaves out the first points.
@@ -208,9 +227,12 @@ func blockCount(points int) int {
 	return 8
 }
 
-func fit(s Series, rule Rule) *Fit {
+func fit(s Series, rule Rule) (*Fit, error) {
 	f := &Fit{Blocks: cut(s)}
 	slopes := slopesOf(f.Blocks)
+	if !slopes.usable() {
+		return nil, errSlopes
+	}
 	null := nullOf(len(f.Blocks), nil)
 	critical, _ := null.critical(rule.Alpha) // the least alpha has one for 8 blocks
 	per := s.per()
@@ -226,14 +248,16 @@ func fit(s Series, rule Rule) *Fit {
 	f.POver = null.tail(slopes.above(rule.Budget / per))
 	half := len(f.Blocks) / 2
 	first, second := slopesOf(f.Blocks[:half]), slopesOf(f.Blocks[half:])
-	f.FirstHalf, f.SecondHalf = first.median()*per, second.median()*per
+	f.FirstHalf, f.SecondHalf = first.highMedian()*per, second.highMedian()*per
 	f.Plateau = plateauOf(s, f.Blocks)
 	f.Floor = floorOf(s, rule, f.Plateau.Level)
 	f.Projected = f.Slope * rule.Horizon
-	f.Smallest = f.smallest(s, rule)
+	f.Smallest = f.smallest(rule)
 	f.OnlyMaxima = s.onlyMaxima()
-	return f
+	return f, nil
 }
+
+var errSlopes = errors.New("series: levels too large, or steps too close, for a slope")
 
 // cut gives the medians of equal parts of the series, as even as they get.
 func cut(s Series) []Block {
@@ -263,39 +287,35 @@ func floorOf(s Series, rule Rule, plateau float64) float64 {
 	return max(least, floorShare*math.Abs(plateau))
 }
 
-// reach is how far growth is projected towards UpTo: the horizon, or the run where
-// that is longer.
-func (s Series) reach(rule Rule) float64 {
-	return max(rule.Horizon, (s.X[len(s.X)-1]-s.X[0])/s.per())
-}
-
 // sureBy is how far growth must lie above all that it may be, in widths of the
 // interval of this run, to be seen: its lower bound is then above too in more than
 // 8 of 10 runs (a test simulates it).
 const sureBy = 1.5
 
-func (f *Fit) smallest(s Series, rule Rule) float64 {
+func (f *Fit) smallest(rule Rule) float64 {
 	least := max(rule.Budget, f.Floor/rule.Horizon)
 	if rule.UpTo != nil {
-		least = max(least, *rule.UpTo/s.reach(rule))
+		least = max(least, *rule.UpTo/rule.reach)
 	}
 	return least + sureBy*(f.Upper-f.Lower)
 }
 
 // decide fits what is left of the series after the trimmed points, and gives the
 // verdict as the package's documentation says.
-func (r *Result) decide(s Series, rule Rule) {
+func (r *Result) decide(s Series, rule Rule) error {
 	s = s.from(r.Trimmed)
-	f := fit(s, rule)
+	f, err := fit(s, rule)
+	if err != nil {
+		return err
+	}
 	r.Fit, r.From = f, s.X[0]
 	r.Verdict, r.More = Inconclusive, 0
 	over := f.P <= rule.Alpha && f.Lower > rule.Budget
-	reach := s.reach(rule)
-	capped := rule.UpTo != nil && f.Slope*reach <= *rule.UpTo
+	capped := rule.UpTo != nil && f.Slope*rule.reach <= *rule.UpTo
 	switch {
 	case f.Upper <= rule.Budget:
 		r.Verdict, r.Reason = Pass, "growth is within the budget"
-	case rule.UpTo != nil && f.Upper*reach <= *rule.UpTo:
+	case rule.UpTo != nil && f.Upper*rule.reach <= *rule.UpTo:
 		r.Verdict, r.Reason = Pass, "growth stays below up_to"
 	case !over:
 		r.Reason = "growth may be above the budget: too short or too noisy to say"
@@ -314,4 +334,5 @@ func (r *Result) decide(s Series, rule Rule) {
 	default:
 		r.Verdict, r.Reason = Fail, "growth is above the budget, to the end of the run"
 	}
+	return nil
 }

@@ -26,7 +26,7 @@ func (r *Result) longer(s Series, rule Rule) float64 {
 	f := r.Fit
 	limit := rule.Budget
 	if rule.UpTo != nil {
-		limit = max(limit, *rule.UpTo/s.reach(rule))
+		limit = max(limit, *rule.UpTo/rule.reach)
 	}
 	width, distance := f.Upper-f.Slope, limit-f.Slope
 	if distance < 0 {

@@ -23,8 +23,19 @@ func slopesOf(blocks []Block) (s sen) {
 	return s
 }
 
+// usable tells that no slope is so large that what is made of it would overflow. A
+// slope from two blocks with the same X is none.
+func (s *sen) usable() bool {
+	return s.slopes[0] >= -maxSlope && s.slopes[s.n-1] <= maxSlope
+}
+
+const maxSlope = 1e150
+
 // median is the slope of Theil (1950) and Sen (1968).
 func (s *sen) median() float64 { return middle(s.slopes[:s.n]) }
+
+// highMedian is the larger of the two middle slopes where there are two.
+func (s *sen) highMedian() float64 { return s.slopes[s.n/2] }
 
 // bounds are the one-sided bounds of the slope (Sen 1968): the k-th smallest and the
 // k-th largest slope, where k comes from the exact null of Kendall's S and not from
@@ -55,8 +66,8 @@ func middle(sorted []float64) float64 {
 	return between(sorted[n/2-1], sorted[n/2])
 }
 
-// between is the mean of two numbers; it overflows for none.
-func between(a, b float64) float64 { return a/2 + b/2 }
+// between is the mean of two numbers a <= b, and no less and no more than they are.
+func between(a, b float64) float64 { return a + (b-a)/2 }
 
 // median is the median of numbers, which it puts into another order: time is
 // linear (quickselect), and n log n where pivots are bad, as hostile data can
