@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/peakgate/peakgate/capture/affon"
 	"github.com/peakgate/peakgate/capture/pprof"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
@@ -202,7 +203,7 @@ func TestOneReader(t *testing.T) {
 			if isMeasurement(head) {
 				by = append(by, MeasurementFormat)
 			}
-			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, pprof.Sniff} {
+			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, affon.Sniff, pprof.Sniff} {
 				if format, ok := sniff(head); ok {
 					by = append(by, format)
 				}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/peakgate/peakgate/capture/affon"
 	"github.com/peakgate/peakgate/capture/pprof"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
@@ -25,7 +26,7 @@ const MeasurementFormat = "peakgate.measurement"
 // Formats lists the formats that Open reads, for help and messages.
 func Formats() []string {
 	return []string{xla.FormatXSpace, xla.FormatHloProto, xla.FormatText, xla.FormatReport, xla.FormatAssignment, xla.FormatStats,
-		pprof.Format, "torch.snapshot", MeasurementFormat}
+		affon.FormatTelemetry, affon.FormatMonitor, affon.FormatReport, pprof.Format, "torch.snapshot", MeasurementFormat}
 }
 
 // sniffWindow is how much of a file is looked at to choose its reader, in bytes.
@@ -190,6 +191,15 @@ func choose(head []byte) (format string, read reader) {
 			m := c.Measurement()
 			labelModule(m, name)
 			return m, nil
+		}
+	}
+	if format, ok := affon.Sniff(head); ok {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+			c, err := affon.Read(r, name)
+			if err != nil {
+				return nil, err
+			}
+			return c.Measurement(), nil
 		}
 	}
 	if format, ok := pprof.Sniff(head); ok {

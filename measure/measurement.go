@@ -158,6 +158,8 @@ type Facts struct {
 	Timelines  []TimelineFact  `json:"timelines,omitempty"`
 	Executions []ExecutionFact `json:"executions,omitempty"`
 	Waits      []WaitFact      `json:"waits,omitempty"`
+	// Affon holds one entry for each file of Affon's telemetry.
+	Affon []AffonFact `json:"affon,omitempty"`
 }
 
 // ModuleFact describes one compiled XLA module.

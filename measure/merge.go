@@ -71,6 +71,12 @@ func Merge(target string, parts []*Measurement) *Measurement {
 		out.Facts.Timelines = append(out.Facts.Timelines, part.Facts.Timelines...)
 		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
 		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
+		for _, f := range part.Facts.Affon {
+			if len(parts) > 1 {
+				f.Labels = f.Labels.With("file", names[i])
+			}
+			out.Facts.Affon = append(out.Facts.Affon, f)
+		}
 		out.Findings = append(out.Findings, part.Findings...)
 		for _, w := range part.Warnings {
 			if !slices.Contains(out.Warnings, w) {
