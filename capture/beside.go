@@ -41,7 +41,8 @@ var formEndings = []string{".hlo.pb", "-buffer-assignment.txt", "-memory-usage-r
 // form is a file that tells the memory of a module, or of several.
 type form struct {
 	path, stem string
-	rank       int // index in forms; a profile has that of a proto
+	named      bool // the name ends as XLA's do, so that stem tells the module
+	rank       int  // index in forms; a profile has that of a proto
 }
 
 // preferPlans leaves out files that tell again, and less, what a plan beside them
@@ -93,7 +94,7 @@ func (f form) told(other form) bool {
 	case f.rank == unplannedRank:
 		module := dumpModule.FindString(filepath.Base(f.path))
 		return other.rank == 0 && module != "" && module == dumpModule.FindString(filepath.Base(other.path))
-	case dumpModule.MatchString(f.stem):
+	case f.named:
 		return other.stem == f.stem
 	}
 	return true
@@ -112,7 +113,7 @@ func formOf(path string) (f form, ok bool) {
 	f = form{path: path, stem: plainName(path)}
 	for _, ending := range formEndings {
 		if s, ok := strings.CutSuffix(f.stem, ending); ok {
-			f.stem = s
+			f.stem, f.named = s, true
 			break
 		}
 	}
@@ -151,35 +152,65 @@ func planned(path string) bool {
 	return has || err != nil
 }
 
+// reportNames are how XLA ends the name of a memory usage report.
+var reportNames = []string{"memory-usage-report.pb", "memory-usage-report.txt", "memory-usage-report.pb.gz", "memory-usage-report.txt.gz",
+	"memory-usage-report.pb.zst", "memory-usage-report.txt.zst"}
+
 // confirm looks for the memory usage report of a text that does not tell its own
 // total, beside it. Without one the text stays doubtful.
 func confirm(c *xla.Capture, path string) error {
-	const ending = "buffer-assignment.txt"
-	stem, ok := strings.CutSuffix(plainName(path), ending)
-	if !ok {
-		return nil
+	report, same, err := reportBeside(path)
+	if report == "" || err != nil {
+		return err
 	}
-	stem = filepath.Join(filepath.Dir(path), stem)
-	for _, end := range []string{"memory-usage-report.pb", "memory-usage-report.txt", "memory-usage-report.pb.gz", "memory-usage-report.txt.gz",
-		"memory-usage-report.pb.zst", "memory-usage-report.txt.zst"} {
-		r, err := os.Open(stem + end)
-		if errors.Is(err, fs.ErrNotExist) {
+	r, err := os.Open(report)
+	if err != nil {
+		return pathError(err)
+	}
+	defer r.Close()
+	content, size, err := unzipped(r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", report, err)
+	}
+	sums, err := xla.Read(content, size, report)
+	if err == nil {
+		err = c.Confirm(sums)
+	}
+	if !same {
+		return nil // it may be another module's, so only that it agrees tells something
+	}
+	return err
+}
+
+// reportBeside gives the memory usage report in the folder of a text: the one whose
+// name begins as the text's does, else the only one if neither name tells a module.
+func reportBeside(path string) (report string, same bool, err error) {
+	dir, name := filepath.Dir(path), plainName(path)
+	if stem, ok := strings.CutSuffix(name, "buffer-assignment.txt"); ok {
+		for _, end := range reportNames {
+			report := filepath.Join(dir, stem+end)
+			if _, err := os.Stat(report); err == nil || !errors.Is(err, fs.ErrNotExist) {
+				return report, true, pathError(err)
+			}
+		}
+	}
+	if dumpModule.MatchString(name) {
+		return "", false, nil // a dump's folder holds thousands of files
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", false, pathError(err)
+	}
+	for _, e := range entries {
+		if dumpModule.MatchString(e.Name()) || !slices.ContainsFunc(reportNames, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
 			continue
-		} else if err != nil {
-			return pathError(err)
 		}
-		defer r.Close()
-		content, size, err := unzipped(r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", stem+end, err)
+		if report != "" {
+			return "", false, nil
 		}
-		report, err := xla.Read(content, size, stem+end)
-		if err != nil {
-			return err
-		}
-		return c.Confirm(report)
+		report = filepath.Join(dir, e.Name())
 	}
-	return nil
+	return report, false, nil
 }
 
 // labelModule gives the rows of a dump that does not name its module the name that

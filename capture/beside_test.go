@@ -73,6 +73,8 @@ func TestFindDumps(t *testing.T) {
 		{"a module without a plan stays, as nothing tells that it is another's", map[string]string{"train.hlo.pb": plan, "eval.hlo.pb": noPlan}, []string{"eval.hlo.pb", "train.hlo.pb"}, ""},
 		{"numbers beside a profile", map[string]string{"h.xplane.pb": profile, "mem.json": stats, "a.pb": bare, "memory.prof": "leak/base.pprof.gz"}, []string{"h.xplane.pb", "memory.prof"}, "a.pb, mem.json"},
 		{"numbers of several modules", map[string]string{"train.json": stats, "eval.json": stats}, []string{"eval.json", "train.json"}, ""},
+		{"a report of one module beside the plan of another", map[string]string{"train.hlo.pb": plan, "train-memory-usage-report.txt": dumpSums, "eval-buffer-assignment.txt": dumpText},
+			[]string{"eval-buffer-assignment.txt", "train.hlo.pb"}, "train-memory-usage-report.txt"},
 		{"in folders of their own", map[string]string{"a/x.hlo.pb": plan, "b/mem.json": stats}, []string{"a/x.hlo.pb", "b/mem.json"}, ""},
 	} {
 		dir := tree(t, c.files)
@@ -163,6 +165,49 @@ func TestOpenDump(t *testing.T) {
 	}
 	if _, err := need(map[string]string{text: dumpText, dumped + "-memory-usage-report.txt": "=Memory Space: x"}); err == nil || !strings.Contains(err.Error(), "-memory-usage-report.txt: ") {
 		t.Errorf("a damaged report: %v", err)
+	}
+}
+
+// TestOpenRenamedDump checks that a text and its report belong together under names
+// that are not XLA's.
+func TestOpenRenamedDump(t *testing.T) {
+	other := "=" + strings.ReplaceAll(string(fixture(t, dumpSums)), "Total bytes: 2621456", "Total bytes: 2621473")
+	for _, c := range []struct {
+		name    string
+		text    string
+		reports map[string]string
+		want    string // a part of why there is no need_bytes, empty where there is
+	}{
+		{"nothing but the endings", "buffer-assignment.txt", map[string]string{"memory-usage-report.txt": dumpSums}, ""},
+		{"the same, of several", "buffer-assignment.txt", map[string]string{"memory-usage-report.pb": dumpProto, "eval-memory-usage-report.txt": other}, ""},
+		{"the text by another name", "train.txt", map[string]string{"memory-usage-report.txt": dumpSums}, ""},
+		{"the report by another name", "buffer-assignment.txt", map[string]string{"step-memory-usage-report.pb": dumpProto}, ""},
+		{"another module's", "train.txt", map[string]string{"memory-usage-report.txt": other}, "whether it is cut off cannot be told"},
+		{"the same name and other sums", "buffer-assignment.txt", map[string]string{"memory-usage-report.txt": other}, "one of the two is cut off or stale"},
+		{"which of two is its own is not known", "train.txt", map[string]string{"a-memory-usage-report.txt": dumpSums, "b-memory-usage-report.txt": dumpSums}, "whether it is cut off cannot be told"},
+		{"XLA's name of another module", "train.txt", map[string]string{dumped + "-memory-usage-report.txt": dumpSums}, "whether it is cut off cannot be told"},
+	} {
+		files := map[string]string{c.text: dumpText}
+		for name, from := range c.reports {
+			files[name] = from
+		}
+		m, err := Open(filepath.Join(tree(t, files), c.text), Options{})
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		default:
+			for _, r := range m.Rows {
+				if r.Name == "plan.need_bytes" && r.Labels["memory_space"] == "device" {
+					if got = r.NoData; r.Value != nil && r.Value.Cmp(measure.Int(2_621_456)) == 0 {
+						got = ""
+					}
+				}
+			}
+		}
+		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 
