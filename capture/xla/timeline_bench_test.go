@@ -78,8 +78,9 @@ func withTracer(tb testing.TB, name string, n int) []byte {
 	return out
 }
 
-// BenchmarkTimeline reads nine million events of the tracer around the allocator events
-// of a real profile. It reports the most memory that a read held, as a share of the file.
+// BenchmarkTimeline reads nine million events of the tracer beside the allocator events
+// of a real profile: in a thread of their own, and in one that also executes, where each
+// is looked at closely. It reports the most memory that a read held, as a share of the file.
 func BenchmarkTimeline(b *testing.B) {
 	data := withTracer(b, "xla/tf_leak.xplane.pb", 9_000_000)
 	b.Run("seeking", func(b *testing.B) {
@@ -90,6 +91,31 @@ func BenchmarkTimeline(b *testing.B) {
 			}
 			return c
 		})
+	})
+	busy := bytes.Replace(data, []byte("$layer_30.py:1000 forward"), []byte("jax_LoadedExecutable_Execute")[3:], 1)
+	b.Run("executing", func(b *testing.B) {
+		benchmarkTimeline(b, busy, func() *Capture {
+			c, err := Read(bytes.NewReader(busy), int64(len(busy)), "large.xplane.pb")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if c.trace.lastCall < 0 {
+				b.Fatal("no execution was called")
+			}
+			return c
+		})
+	})
+	b.Run("bytes", func(b *testing.B) { // what any reader of the file takes at least
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			sum := 0
+			for _, c := range data {
+				sum += int(c)
+			}
+			if sum == 0 {
+				b.Fatal("no bytes")
+			}
+		}
 	})
 	b.Run("stream", func(b *testing.B) {
 		benchmarkTimeline(b, data, func() *Capture {

@@ -49,17 +49,12 @@ type lineScan struct {
 
 // between counts events by their ids: the outermost ones of the host, and the
 // functions of the user's Python code with the built-in ones that they call.
-type between struct{ host, python map[int64]int64 }
+type between struct{ host, python *tally }
 
 func (b between) clear() {
-	clear(b.host)
-	clear(b.python)
-}
-
-// count adds one to what is counted of an id, unless there are too many of them.
-func count(counts map[int64]int64, id int64) {
-	if n := counts[id]; n > 0 || len(counts) < maxBetween {
-		counts[id] = n + 1
+	if b.host != nil {
+		b.host.clear()
+		b.python.clear()
 	}
 }
 
@@ -94,6 +89,9 @@ type gap struct {
 func (s *scan) lines() {
 	l := &s.line
 	s.out.lines++
+	if s.idle() {
+		return
+	}
 	*l = lineScan{index: s.out.lines, last: math.MinInt64, open: l.open[:0], gaps: l.gaps[:0], since: l.since, past: l.past}
 	l.since.clear()
 	l.past.clear()
@@ -132,16 +130,30 @@ func (s *scan) lines() {
 	}
 }
 
+// eventTag begins each event of a line.
+const eventTag = 4<<3 | wireBytes
+
 // events reads as many of the events that follow as lie in the window.
 func (s *scan) events() {
-	const tag = 4<<3 | wireBytes
-	limit := s.levels[s.depth].end - s.base
+	window := s.buf[:min(int64(s.w), s.levels[s.depth].end-s.base)]
 	for s.err == nil {
-		b := s.buf[s.r:min(int64(s.w), limit)]
-		if len(b) < 2 || b[0] != tag {
+		i, n := s.r, 0
+		// Nearly all events hold three numbers and nothing else: these need no error's place.
+		for i+plainBytes <= len(window) && window[i] == eventTag {
+			n = int(window[i+1])
+			id, offset, duration, ok := plainEvent((*[plainBytes]byte)(window[i:]), n)
+			if !ok || s.class(id) > builtin {
+				break
+			}
+			i += 2 + n
+			s.timed(nil, id, offset, duration, 0, false)
+		}
+		s.r = i
+		b := window[i:]
+		if len(b) < 2 || b[0] != eventTag {
 			return
 		}
-		n, i := int(b[1]), 2
+		n, i = int(b[1]), 2
 		if n >= 0x80 {
 			v, k := uvarint(b[1:])
 			if k <= 0 || v > windowBytes {
@@ -158,6 +170,96 @@ func (s *scan) events() {
 		s.end = s.pos()
 		s.event(b[i : i+n])
 	}
+}
+
+// plainBytes is the most that is looked at of an event of three numbers and nothing else:
+// tag and length, and the numbers with their tags, the last two read as words.
+const plainBytes = 2 + 1 + 3 + 2*(1+8)
+
+// eventID decodes the id that an event begins with, and where it ends; 0 for an event
+// that begins otherwise or has an id of more than 21 bits.
+func eventID(b *[plainBytes]byte) (id int64, end int) {
+	switch {
+	case b[2] != 1<<3|wireVarint:
+	case b[3] < 0x80:
+		return int64(b[3]), 4
+	case b[4] < 0x80:
+		return int64(b[4])<<7 + int64(b[3]&0x7f), 5
+	case b[5] < 0x80:
+		return int64(b[5])<<14 + int64(b[4]&0x7f)<<7 + int64(b[3]&0x7f), 6
+	}
+	return 0, 0
+}
+
+// plainEvent decodes an event of n bytes that begins b and holds its id, offset and
+// duration and nothing else. ok is false for any other, which may be as good.
+func plainEvent(b *[plainBytes]byte, n int) (id, offset, duration int64, ok bool) {
+	id, i := eventID(b)
+	if i == 0 || b[i] != 2<<3|wireVarint {
+		return
+	}
+	v, k := short(binary.LittleEndian.Uint64(b[i+1:]))
+	if i += 1 + k; k > 8 || b[i] != 3<<3|wireVarint {
+		return
+	}
+	w, k := short(binary.LittleEndian.Uint64(b[i+1:]))
+	return id, int64(v), int64(w), i+1+k == 2+n && k <= 8
+}
+
+// idle passes over a line that has nothing to do with memory: all of its events are
+// plain, and too short to be waits. It stands where it was if the line is another.
+func (s *scan) idle() bool {
+	from, depth, end := s.pos(), s.depth, s.end
+	for s.enter("lines"); ; {
+		if s.pending {
+			s.skip()
+		}
+		s.fill(plainBytes)
+		i, last := s.r, end-s.base
+		for window := s.buf[:s.w]; i+plainBytes <= len(window) && window[i] == eventTag; {
+			n := 2 + int(window[i+1])
+			if int64(i+n) > last || !s.dull((*[plainBytes]byte)(window[i:]), n) {
+				break
+			}
+			i += n
+		}
+		if i > s.r {
+			s.r = i // there may be more behind the window
+			continue
+		}
+		if !s.next() {
+			return s.err == nil
+		}
+		if s.num == 4 {
+			s.depth = depth
+			s.seekTo(from)
+			s.num, s.wire, s.end, s.pending = 3, wireBytes, end, true
+			return false
+		}
+	}
+}
+
+// dull reports whether an event, of n bytes with its tag, says nothing of memory, of
+// executions or of steps.
+func (s *scan) dull(b *[plainBytes]byte, n int) bool {
+	id, i := eventID(b)
+	if i == 0 || s.class(id) > builtin || b[i] != 2<<3|wireVarint {
+		return false
+	}
+	if i += 1 + varintBytes(b[i+1:]); i+9 > plainBytes || b[i] != 3<<3|wireVarint {
+		return false
+	}
+	k := varintBytes(b[i+1:])
+	return k < gapLowBytes && i+1+k == n
+}
+
+// gapLowBytes is the least that a varint of gapLow takes.
+const gapLowBytes = 7
+
+// varintBytes is the length of a varint, above 8 where it is longer than the word that
+// begins b.
+func varintBytes(b []byte) int {
+	return bits.TrailingZeros64(^binary.LittleEndian.Uint64(b)&0x8080808080808080)>>3 + 1
 }
 
 // short decodes a varint of up to 8 bytes that are the lowest of x. A length above 8
@@ -188,34 +290,17 @@ func varint(b []byte, i int) (v uint64, next int) {
 // anything wanted inside.
 func (s *scan) event(b []byte) {
 	var field [4]int64 // id, offset and duration, by their numbers
-	i, last := 0, byte(0)
-	// Profilers write these fields in their order, and whole words can be read as
-	// long as the window goes on behind the event.
-	for full := b[:cap(b)]; i < len(b) && i+9 <= len(full); {
-		tag := full[i]
-		if tag&7 != wireVarint || tag>>3 <= last || tag>>3 > 3 {
-			break
-		}
-		v, n := short(binary.LittleEndian.Uint64(full[i+1:]))
-		if n > 8 || i+1+n > len(b) {
-			break
-		}
-		last = tag >> 3
-		field[last&3] = int64(v)
-		i += 1 + n
+	if step, marked, ok := s.fields(b, &field); ok {
+		s.timed(b, field[1], field[2], field[3], step, marked)
 	}
-	step, marked := int64(0), false
-	if i < len(b) {
-		var ok bool
-		if step, marked, ok = s.rest(b, i, &field); !ok {
-			return
-		}
-	}
-	id, offset, duration := field[1], field[2], field[3]
+}
 
+// timed takes an event, whose bytes are only looked at again if it is of a class of
+// its own.
+func (s *scan) timed(b []byte, id, offset, duration, step int64, marked bool) {
 	l := &s.line
 	start := l.base + offset
-	if offset > maxTime || offset < -maxTime || duration < 0 || duration > maxTime || start > maxTime || start < -maxTime {
+	if far(offset) || far(start) || duration < 0 || duration > maxTime {
 		s.out.problem("an event lies outside of all time: it is left out")
 		return
 	}
@@ -245,7 +330,7 @@ func (s *scan) event(b []byte) {
 			in &^= inLibrary
 		}
 		if l.calls > 0 && in&(inHost|inLibrary) == 0 {
-			count(l.since.python, id)
+			l.since.python.add(id)
 		}
 		if duration > gapLow/2 {
 			l.pythonGap(start, end)
@@ -255,7 +340,7 @@ func (s *scan) event(b []byte) {
 		return
 	case c == plain:
 		if l.calls > 0 && in&inHost == 0 {
-			count(l.since.host, id)
+			l.since.host.add(id)
 		}
 		in |= inHost
 	default:
@@ -280,6 +365,9 @@ func (s *scan) event(b []byte) {
 	}
 }
 
+// far reports whether a time is more than maxTime away.
+func far(t int64) bool { return uint64(t+maxTime) > 2*maxTime }
+
 // addGap keeps the innermost of nested events.
 func (l *lineScan) addGap(g gap) {
 	if k := len(l.gaps); k > 0 && l.gaps[k-1].end >= g.end {
@@ -299,10 +387,9 @@ func (l *lineScan) pythonGap(start, end int64) {
 	}
 }
 
-// rest reads the fields of an event from b[i] on: statistics, and those above that
-// are written in another way. marked tells that the event marks a step.
-func (s *scan) rest(b []byte, i int, field *[4]int64) (step int64, marked, ok bool) {
-	for i < len(b) {
+// fields reads the fields of an event. marked tells that the event marks a step.
+func (s *scan) fields(b []byte, field *[4]int64) (step int64, marked, ok bool) {
+	for i := 0; i < len(b); {
 		tag := b[i]
 		var v uint64
 		switch tag {
@@ -445,16 +532,11 @@ func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec i
 func (s *scan) called(start int64) {
 	l := &s.line
 	if l.since.host == nil {
-		l.since, l.past = between{map[int64]int64{}, map[int64]int64{}}, between{map[int64]int64{}, map[int64]int64{}}
+		l.since, l.past = between{&tally{}, &tally{}}, between{&tally{}, &tally{}}
 	}
 	for _, o := range l.open { // the call is inside of these
-		for _, counts := range []map[int64]int64{l.since.host, l.since.python} {
-			if n := counts[o.id]; n > 1 {
-				counts[o.id] = n - 1
-			} else {
-				delete(counts, o.id)
-			}
-		}
+		l.since.host.remove(o.id)
+		l.since.python.remove(o.id)
 	}
 	l.calls++
 	l.lastCall = start
@@ -473,9 +555,11 @@ func (s *scan) between() {
 		return
 	}
 	t.between = t.between[:0]
-	for _, counts := range []map[int64]int64{l.past.host, l.past.python} {
-		for id, n := range counts {
-			t.between = append(t.between, counted{s.later(eventText, id), n})
+	for _, counts := range []*tally{l.past.host, l.past.python} {
+		for _, i := range counts.used {
+			if n := counts.counts[i] - 1; n > 0 {
+				t.between = append(t.between, counted{s.later(eventText, counts.ids[i]), n})
+			}
 		}
 	}
 }
