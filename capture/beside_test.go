@@ -12,6 +12,7 @@ import (
 
 	"github.com/peakgate/peakgate/capture/affon"
 	"github.com/peakgate/peakgate/capture/pprof"
+	"github.com/peakgate/peakgate/capture/series"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
 	"github.com/peakgate/peakgate/measure"
@@ -248,7 +249,7 @@ func TestOneReader(t *testing.T) {
 			if isMeasurement(head) {
 				by = append(by, MeasurementFormat)
 			}
-			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, affon.Sniff, pprof.Sniff} {
+			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, affon.Sniff, pprof.Sniff, series.Sniff} {
 				if format, ok := sniff(head); ok {
 					by = append(by, format)
 				}
@@ -258,7 +259,7 @@ func TestOneReader(t *testing.T) {
 				t.Errorf("%s: claimed by %v, read as %q", path, by, format)
 			}
 			claimed[format]++
-			for _, later := range []string{"captures/fdinfo/", "captures/vmmap/", "captures/growth/", "captures/affon/", "lab/footprint/"} {
+			for _, later := range []string{"captures/fdinfo/", "captures/vmmap/", "captures/affon/"} {
 				if strings.Contains(filepath.ToSlash(path), later) && format != "" {
 					t.Errorf("%s: read as %s", path, format)
 				}

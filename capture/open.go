@@ -15,6 +15,7 @@ import (
 
 	"github.com/peakgate/peakgate/capture/affon"
 	"github.com/peakgate/peakgate/capture/pprof"
+	"github.com/peakgate/peakgate/capture/series"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
 	"github.com/peakgate/peakgate/measure"
@@ -26,7 +27,7 @@ const MeasurementFormat = "peakgate.measurement"
 // Formats lists the formats that Open reads, for help and messages.
 func Formats() []string {
 	return []string{xla.FormatXSpace, xla.FormatHloProto, xla.FormatText, xla.FormatReport, xla.FormatAssignment, xla.FormatStats,
-		affon.FormatTelemetry, affon.FormatMonitor, affon.FormatReport, pprof.Format, "torch.snapshot", MeasurementFormat}
+		affon.FormatTelemetry, affon.FormatMonitor, affon.FormatReport, pprof.Format, series.Format, "torch.snapshot", MeasurementFormat}
 }
 
 // sniffWindow is how much of a file is looked at to choose its reader, in bytes.
@@ -211,6 +212,15 @@ func choose(head []byte) (format string, read reader) {
 			return p.Measurement(opt.Root), nil
 		}
 	}
+	if format, ok := series.Sniff(head); ok {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+			t, err := series.Read(r, name)
+			if err != nil {
+				return nil, err
+			}
+			return t.Measurement(), nil
+		}
+	}
 	return "", nil
 }
 
@@ -225,7 +235,10 @@ func isMeasurement(head []byte) bool {
 
 // describe says what a file that no reader wants looks like.
 func describe(head []byte) string {
+	hint := series.Hint(head)
 	switch {
+	case hint != "":
+		return hint
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "nothing but zero bytes"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):

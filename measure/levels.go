@@ -2,8 +2,8 @@ package measure
 
 // Levels makes a series of levels as they are read, in bounded memory. More than
 // MaxPoints of them share boxes: neighbours in equal numbers, each box with its
-// (first) largest, so that the peak stays and every point is one that was read. The
-// zero Levels is empty.
+// (first) lowest, as what lies between two peaks tells of growth. Every point is one
+// that was read; the peak is kept beside them. The zero Levels is empty.
 type Levels struct {
 	// N is how many points were added, those of an equal x counted once; Max is the
 	// largest level of all that were added, and NonZero tells that one is not 0.
@@ -51,7 +51,7 @@ func (l *Levels) flush() {
 			l.halve()
 		}
 		l.boxes = append(l.boxes, l.pending)
-	} else if last := &l.boxes[len(l.boxes)-1]; l.pending.v > last.v {
+	} else if last := &l.boxes[len(l.boxes)-1]; l.pending.v < last.v {
 		*last = l.pending
 	}
 	if l.fill++; l.fill == l.width {
@@ -63,7 +63,7 @@ func (l *Levels) flush() {
 func (l *Levels) halve() {
 	for i := range MaxPoints / 2 {
 		a, b := l.boxes[2*i], l.boxes[2*i+1]
-		if b.v > a.v {
+		if b.v < a.v {
 			a = b
 		}
 		l.boxes[i] = a

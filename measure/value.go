@@ -118,6 +118,9 @@ func (v Value) Exact(unit Unit) string {
 	n := strconv.FormatFloat(v.float, 'g', -1, 64)
 	if v.isInt {
 		n = group(strconv.FormatInt(v.int, 10))
+	} else if a := math.Abs(v.float); a >= 1000 && a < 1e18 {
+		// A slope is read to the byte at most.
+		n = group(strconv.FormatInt(int64(math.Round(v.float)), 10))
 	}
 	if unit == Count || unit == Ratio {
 		return n

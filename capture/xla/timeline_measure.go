@@ -184,7 +184,7 @@ func (a *allocator) series(labels measure.Labels) measure.Series {
 	for i := range a.events {
 		points[i] = a.events[i].inUse
 	}
-	out := measure.Series{Labels: labels.With("series", "bytes_in_use"), Unit: measure.ByteUnit}
+	out := measure.Series{Labels: labels.With("series", "bytes_in_use"), Unit: measure.ByteUnit, XUnit: measure.XSeconds}
 	for _, i := range growth.Thin(points, growth.MaxPoints) {
 		out.X = append(out.X, seconds(a.events[i].at))
 		out.Points = append(out.Points, measure.Int(points[i]))
@@ -195,7 +195,7 @@ func (a *allocator) series(labels measure.Labels) measure.Series {
 // levelSeries is the live requested bytes at the start of each step. They are
 // relative to those at the capture's start, and so may be below zero.
 func levelSeries(labels measure.Labels, levels []int64) measure.Series {
-	out := measure.Series{Labels: labels, Unit: measure.ByteUnit}
+	out := measure.Series{Labels: labels, Unit: measure.ByteUnit, XUnit: measure.XStep}
 	for i := range levels[:min(len(levels), growth.MaxPoints)] {
 		out.X = append(out.X, float64(i))
 		out.Points = append(out.Points, measure.Int(levels[i]))
