@@ -216,13 +216,20 @@ func movement(base, head measure.Value, unit measure.Unit) string {
 	return fmt.Sprintf("%s by %s%s", verb, amount.Format(unit), Percent(base, head))
 }
 
-// Percent is the change in percent with its sign, in parentheses and with a
-// space before it; empty where the base is 0 and where nothing changed.
+// mostPercent is from which growth on a factor reads better than percents.
+const mostPercent = 1000
+
+// Percent is the change in percent with its sign, in parentheses and with a space
+// before it; the factor where it is tenfold or more. It is empty where the base is 0
+// and where nothing changed.
 func Percent(base, head measure.Value) string {
 	if base.Float64() == 0 || base.Cmp(head) == 0 {
 		return ""
 	}
 	p := (head.Float64() - base.Float64()) / math.Abs(base.Float64()) * 100
+	if f := head.Float64() / base.Float64(); p >= mostPercent && f > 0 {
+		return fmt.Sprintf(" (×%s)", measure.Int(int64(math.Round(min(f, 1<<62)))).Exact(measure.Count))
+	}
 	format := " (%+.1f %%)"
 	if math.Abs(p) < 0.05 {
 		format = " (%+.2g %%)"

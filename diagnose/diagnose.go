@@ -59,8 +59,8 @@ func Rules() []Rule {
 }
 
 // place orders findings of one severity: what changed, what grows without an end,
-// what else there is, the traces that running out of memory left, and last how the
-// program is made, which need not be the cause of anything.
+// what else there is, by its saving, and last the traces that running out of memory
+// left.
 func (r Rule) place() int {
 	switch {
 	case r.Compares:
@@ -69,8 +69,6 @@ func (r Rule) place() int {
 		return 1
 	case r.Name == neverLaunched || r.Name == allocatorRetry:
 		return 3
-	case r.Standing:
-		return 4
 	}
 	return 2
 }

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,17 +20,23 @@ const (
 )
 
 // What XLA and JAX print, and where: hlo_rematerialization.cc (the limit of
-// rematerialization), pjrt_stream_executor_client.cc and bfc_allocator.cc (GPU),
-// libtpu's compiler (HBM, VMEM; its source is not public), jax/_src/interpreters/mlir.py
-// (donation).
+// rematerialization), pjrt_stream_executor_client.cc, bfc_allocator.cc and, with the
+// platform allocator, device_memory_allocator.cc (GPU), jax/_src/interpreters/mlir.py
+// (donation). The source of libtpu is not public: its wordings are those of
+// https://openxla.org/xla/errors (E0100 and E0101 at run time, E1000 HBM, E1001 scoped
+// VMEM) and of reports of users (haoliuhl/ringattention issue 11: "Used 59.79M of 16.00M
+// vmem"). "on HBM … for HLO temporaries" was seen with libtpu 0.0.42.1.
 var (
 	logRemat    = regexp.MustCompile(`Can't reduce memory use below \S+ \((\S+) bytes\) by rematerialization; only reduced to (\S+?)(?: \((\S+) bytes\))?(?:, down from \S+ \((\S+) bytes\).*)?$`)
 	logGPU      = regexp.MustCompile(`(?i)out of memory (?:while )?(?:trying to allocate|allocating) ([+\-\w.]+?) ?(bytes|[KMGT]iB|B)\b`)
+	logPlatform = regexp.MustCompile(`Failed to allocate request for \S+ \((\S+?)B\) on device ordinal`)
 	logBFC      = regexp.MustCompile(`Allocator \(\S+\) ran out of memory trying to allocate \S+ \(rounded to (\S+?)\)`)
 	logTPU      = regexp.MustCompile(`Ran out of memory (?:on|in memory space) (HBM|hbm|VMEM|vmem)`)
 	logExceeds  = regexp.MustCompile(`\((\S+)\) exceeds available \S+ \((\S+)\)`)
 	logUsed     = regexp.MustCompile(`Used (\S+) of (\S+) \S+\.`)
 	logScoped   = regexp.MustCompile(`Scoped allocation with size (\S+) and limit (\S+) exceeded scoped vmem limit`)
+	logCores    = regexp.MustCompile(`TensorCore Hbm usage: ([^\s,]+),.*exceeding available bytes: (\S+)`)
+	logNotGiven = regexp.MustCompile(`Attempting to (?:allocate|reserve) (\S+?)(?: at the bottom of memory)?\. That was not possible\. There are (\S+) free(?:, \S+ reserved, and (\S+) reservable)?`)
 	logDonation = regexp.MustCompile(`Some donated buffers were not usable: .*`)
 )
 
@@ -44,7 +51,7 @@ func ReadLog(r io.Reader, name string) (facts []measure.LogFact, warnings []stri
 		if errors.Is(err, io.EOF) {
 			return facts, warnings, nil
 		}
-		if err == nil && len(facts) < maxLogFacts && (strings.Contains(string(text), "emory") || strings.Contains(string(text), "llocat") || strings.Contains(string(text), "donated")) {
+		if err == nil && len(facts) < maxLogFacts && (strings.Contains(string(text), "emory") || strings.Contains(string(text), "llocat") || strings.Contains(string(text), "donated") || strings.Contains(string(text), "Hbm")) {
 			f, absurd, ok := logFact(string(text))
 			switch key := fmt.Sprint(f.Kind, f.WantedBytes, f.LimitBytes); {
 			case absurd != "" && len(warnings) < maxLogFacts:
@@ -52,7 +59,7 @@ func ReadLog(r io.Reader, name string) (facts []measure.LogFact, warnings []stri
 			case ok && absurd == "" && !seen[key]:
 				seen[key] = true
 				f.File, f.Line = name, line
-				facts = append(facts, f)
+				facts = continued(facts, f)
 			}
 		}
 		for more && err == nil {
@@ -62,6 +69,16 @@ func ReadLog(r io.Reader, name string) (facts []measure.LogFact, warnings []stri
 			return nil, nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
 	}
+}
+
+// continued adds a message. libtpu's error of scoped VMEM has its numbers on a line
+// of their own, below the one that names the kernel: they are one message.
+func continued(facts []measure.LogFact, f measure.LogFact) []measure.LogFact {
+	if n := len(facts); n > 0 && f.Kind == measure.LogVMEM && facts[n-1].Kind == f.Kind && facts[n-1].WantedBytes == 0 && f.Line-facts[n-1].Line < 8 {
+		facts[n-1].WantedBytes, facts[n-1].LimitBytes = f.WantedBytes, f.LimitBytes
+		return facts
+	}
+	return append(facts, f)
 }
 
 // logFact reads one line. absurd is a number of it that is no size.
@@ -110,6 +127,12 @@ func logFact(text string) (f measure.LogFact, absurd string, ok bool) {
 		}
 	} else if m := match(logScoped); m != nil {
 		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogVMEM, size(human, m[1]), size(human, m[2])
+	} else if m := match(logCores); m != nil {
+		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogHBM, size(human, m[1]), size(human, m[2])
+	} else if m := match(logNotGiven); m != nil {
+		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogHBMRun, size(human, m[1]), size(human, cmp.Or(m[3], m[2]))
+	} else if m := match(logPlatform); m != nil {
+		f.Kind, f.WantedBytes = measure.LogGPU, size(whole, m[1])
 	} else if m := match(logBFC); m != nil {
 		f.Kind, f.WantedBytes = measure.LogGPU, size(whole, m[1])
 	} else if m := match(logGPU); m != nil {

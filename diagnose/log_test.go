@@ -36,6 +36,18 @@ func TestReadLog(t *testing.T) {
 			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 7 * gib / 2}},
 		{"bfc_allocator.cc:479] Allocator (GPU_0_bfc) ran out of memory trying to allocate 27.93GiB (rounded to 29995136256)requested by op",
 			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 29995136256}},
+		{"bfc_allocator.cc:514] Allocator (GPU_0_bfc) ran out of memory trying to allocate 73.30GiB (rounded to 78702055168)requested by op",
+			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 78702055168}},
+		{"RESOURCE_EXHAUSTED: Failed to allocate request for 80.16GiB (86073049088B) on device ordinal 0",
+			measure.LogFact{Kind: measure.LogGPU, WantedBytes: 86073049088}},
+		{"RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space vmem. Used 59.79M of 16.00M vmem. Exceeded vmem capacity by 43.79M.",
+			measure.LogFact{Kind: measure.LogVMEM, WantedBytes: 62694359, LimitBytes: 16 << 20}},
+		{"RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.50G, SparseCore Hbm usage 174.10G, exceeding available bytes: 95.75G",
+			measure.LogFact{Kind: measure.LogHBM, WantedBytes: 69 * gib / 2, LimitBytes: 383 * gib / 4}},
+		{"RESOURCE_EXHAUSTED: Error loading program 'jit_step': Attempting to reserve 29.50G at the bottom of memory. That was not possible. There are 147.50M free, 0B reserved, and 146.50M reservable.",
+			measure.LogFact{Kind: measure.LogHBMRun, WantedBytes: 59 * gib / 2, LimitBytes: 146<<20 + 1<<19}},
+		{"RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 50.00M. That was not possible. There are 27.50M free.; (0x0x0_HBM0)",
+			measure.LogFact{Kind: measure.LogHBMRun, WantedBytes: 50 << 20, LimitBytes: 27<<20 + 1<<19}},
 		{"UserWarning: Some donated buffers were not usable: ShapedArray(float32[8,8]).", measure.LogFact{Kind: measure.LogDonation}},
 	} {
 		// The message is found once, wherever it stands, between long lines and others.
@@ -112,4 +124,25 @@ func FuzzReadLog(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestScopedVMEM: libtpu's message has its numbers two lines below; it is one message,
+// and the finding names the kernel.
+func TestScopedVMEM(t *testing.T) {
+	const text = "JaxRuntimeError: RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory space vmem while allocating on stack for %gmm.1 = f32[16384,512]{1,0:T(8,128)}.\nScoped allocation with size 18.00M and limit 16.00M exceeded scoped vmem limit by 2.00M.\n"
+	logs, _, err := ReadLog(strings.NewReader(text), "run.log")
+	if err != nil || len(logs) != 1 || logs[0].WantedBytes != 18<<20 || logs[0].LimitBytes != 16<<20 || logs[0].Line != 2 {
+		t.Fatalf("%+v, %v", logs, err)
+	}
+	m := measure.New()
+	m.Facts.Logs = logs
+	fs := Run(Input{Head: m})
+	if len(fs) != 1 || !strings.Contains(fs[0].Text, "18.00 MiB wanted, 16.00 MiB available (run.log:2); the kernel is %gmm.1") {
+		t.Errorf("%+v", fs)
+	}
+	// Without numbers none are made up.
+	m.Facts.Logs, _, _ = ReadLog(strings.NewReader("Ran out of memory in memory space vmem."), "run.log")
+	if fs := Run(Input{Head: m}); len(fs) != 1 || !strings.Contains(fs[0].Text, "the message gives no sizes (run.log:1)") {
+		t.Errorf("%+v", fs)
+	}
 }

@@ -121,6 +121,10 @@ var cases = map[string]struct {
 		Input{Head: logged(made(rows{"need_bytes": 1, "need_bytes space1": 1}, measure.ModuleFact{}, on("space1", measure.PlanFact{ScopedBytes: 18 * mi})), measure.LogFact{Kind: measure.LogVMEM, WantedBytes: 20 * mi, LimitBytes: 16 * mi})},
 		"out of VMEM (on-chip memory), not of HBM: 20.00 MiB wanted, 16.00 MiB available (run.log:9); the largest scratch memory of a kernel in the plan is 18.00 MiB", 4, Input{Head: logged(small(), measure.LogFact{Kind: measure.LogHBM})},
 	},
+	"tpu-run-out-of-memory": {
+		Input{Head: logged(small(), measure.LogFact{Kind: measure.LogHBMRun, WantedBytes: 100 * mi, LimitBytes: 90 * mi})},
+		"the TPU runtime could not give 100.00 MiB of HBM, 90.00 MiB were free (run.log:9); it is the temp block of this module, 104,857,600 B", 10, Input{Head: logged(small(), measure.LogFact{Kind: measure.LogHBM})},
+	},
 	"remat-exhausted": {
 		Input{Head: logged(small(), measure.LogFact{Kind: measure.LogRemat, LimitBytes: 60 * mi, WantedBytes: 190 * mi, BeforeBytes: 200 * mi})},
 		"from 200.00 MiB it reached 190.00 MiB, the limit is 60.00 MiB", 0, Input{Head: small()},

@@ -242,13 +242,16 @@ func TestRenamed(t *testing.T) {
 // TestOversize explains a plan that is larger than its device, and the failed
 // compile of another, each with what was printed.
 func TestOversize(t *testing.T) {
-	for _, c := range []struct{ plan, log, rules, text string }{
-		{"gpu-h100-oversize/plan.hlo.pb", "gpu-h100-oversize/stderr.txt", "does-not-fit remat-exhausted forward-kept xla-remat", "needs 113.79 GiB > 60.13 GiB"},
-		{"tpu-v5e-oom/oom_b21/plan.hlo.pb", "tpu-v5e-oom/oom_b21/stderr.txt", "does-not-fit tpu-hbm-out-of-memory forward-kept xla-remat", "needs 15.86 GiB > 15.75 GiB"},
+	for _, c := range []struct{ plan, log, rules, text, alone string }{
+		{"gpu-h100-oversize/plan.hlo.pb", "gpu-h100-oversize/stderr.txt", "does-not-fit remat-exhausted forward-kept xla-remat", "needs 113.79 GiB > 60.13 GiB (what XLA's rematerialization aims at on a device of about 79.10 GiB,", "may not fit: it needs 113.79 GiB > 79.10 GiB (what an A100 or H100 with 80 GB has)"},
+		{"tpu-v5e-oom/oom_b21/plan.hlo.pb", "tpu-v5e-oom/oom_b21/stderr.txt", "does-not-fit tpu-hbm-out-of-memory forward-kept xla-remat", "needs 15.86 GiB > 15.75 GiB", ""},
 	} {
 		m := open(t, shared(t, "lab/xla", c.plan))
-		if got := rules(Run(Input{Head: m})); strings.Contains(got, "does-not-fit") {
-			t.Errorf("%s: without a log nothing tells the limit, yet there is %s", c.plan, got)
+		alone := Run(Input{Head: m})
+		if got := strings.Contains(rules(alone), "does-not-fit"); got != (c.alone != "") {
+			t.Errorf("%s: without a log there is %s", c.plan, rules(alone))
+		} else if f := alone[0]; got && (!strings.Contains(f.Text, c.alone) || f.Severity != Warning || f.Evidence != Inferred) {
+			t.Errorf("%s: without a log: %+v", c.plan, f)
 		}
 		f, err := os.Open(shared(t, "lab/xla", c.log))
 		if err != nil {
@@ -303,6 +306,34 @@ func TestDeviceMemory(t *testing.T) {
 		got := rules(Run(Input{Head: m, DeviceMemory: memory}))
 		if strings.Contains(got, "does-not-fit") == fits {
 			t.Errorf("on a device of %s: %s", memory, got)
+		}
+	}
+}
+
+// TestDeviceOfLimit: the memory of the device follows from the limit that XLA prints, to
+// the last bytes; the plan was made for a device of 84,929,347,584 B.
+func TestDeviceOfLimit(t *testing.T) {
+	m := open(t, shared(t, "lab/xla/gpu-h100-oversize/plan.hlo.pb"))
+	got := deviceOf(measure.LogFact{LimitBytes: 64558729791}, modules(m))
+	if off := got - 84929347584; max(off, -off) > 256 {
+		t.Errorf("the device has %d B, %d off", got, off)
+	}
+	if got := deviceOf(measure.LogFact{LimitBytes: 64558729791}, nil); got != 0 {
+		t.Errorf("without a plan the device has %d B", got)
+	}
+}
+
+// TestUsualMemory judges a plan by what its device has as a rule, where the file names it.
+func TestUsualMemory(t *testing.T) {
+	for name, fits := range map[string]bool{"TPU v5 lite": false, "TPU v6 Lite": true, "TPU v5p": true, "compute 8.9": true, "a new device": true} {
+		m := made(rows{"need_bytes": 20 << 10, "heap_peak_bytes": 20 << 10}, measure.ModuleFact{}, nil)
+		m.Environment["device"] = name
+		fs := Run(Input{Head: m})
+		if got := len(fs) == 0; got != fits {
+			t.Errorf("20 GiB on %s: %s", name, rules(fs))
+		}
+		if !fits && (fs[0].Severity != Warning || fs[0].Evidence != Inferred || !strings.Contains(fs[0].Text, "what TPU v5 lite has as a rule")) {
+			t.Errorf("%+v", fs[0])
 		}
 	}
 }

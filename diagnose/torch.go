@@ -132,6 +132,13 @@ func firstSource(sites []measure.SiteFact) *measure.Source {
 	return nil
 }
 
+// native tells a program without Python: all that was recorded has stacks of C++
+// frames alone.
+func native(s *measure.SnapshotFact) bool {
+	return slices.ContainsFunc(s.Limits, func(l measure.LimitFact) bool { return l.Code == measure.LimitCppStacks }) &&
+		!slices.ContainsFunc(s.Sites, func(e measure.SiteFact) bool { return e.Source != nil })
+}
+
 // allocatorVariable is the environment variable of the allocator's settings:
 // torch 2.9 took the device's name out of it and still reads the old one.
 func allocatorVariable(m *measure.Measurement) string {

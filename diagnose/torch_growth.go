@@ -113,6 +113,9 @@ func retainedGraph(_ *measure.Measurement, s *measure.SnapshotFact) []measure.Fi
 	f.Text += ". Stacks say where memory was allocated, not what keeps it"
 	f.Fix = "look " + where + " for a loss or output that is kept after its step (append, +=, a dict of metrics): keep loss.detach() or loss.item() instead; " +
 		"evaluate under torch.no_grad(); remove retain_graph=True"
+	if native(s) {
+		f.Fix = nativeGraph
+	}
 	return []measure.Finding{f}
 }
 
@@ -128,12 +131,22 @@ func growingContainer(_ *measure.Measurement, s *measure.SnapshotFact) []measure
 	if e := sites[0]; e.GrewBlocks > 0 && e.GrewBytes%measure.Bytes(e.GrewBlocks) == 0 {
 		text += fmt.Sprintf("; the first keeps %d blocks of %s", e.GrewBlocks, e.GrewBytes/measure.Bytes(e.GrewBlocks))
 	}
-	return []measure.Finding{{
+	f := measure.Finding{
 		Severity: Warning, Evidence: Inferred, SavingBytes: grew(sites), Source: firstSource(sites),
 		Text: text + ": a container or cache that grows (a bounded cache that still fills looks the same)",
 		Fix:  "find what keeps the tensors that these lines make: append x.detach().cpu() instead of x, or bound the container (collections.deque(maxlen=N))",
-	}}
+	}
+	if native(s) {
+		f.Fix = nativeContainer
+	}
+	return []measure.Finding{f}
 }
+
+// What a program that is written in C++ does about growth.
+const (
+	nativeContainer = "find what keeps the tensors that these functions make (a std::vector, map or queue that grows): keep x.detach().cpu() instead of x, or bound it"
+	nativeGraph     = "find where a loss or output is kept after its step: keep loss.detach() or loss.item<float>() instead; evaluate under torch::NoGradGuard (or c10::InferenceMode)"
+)
 
 // innerParts is how many parts of a history RoseParts can count.
 const innerParts = 8
@@ -170,10 +183,17 @@ func risingSites(s *measure.SnapshotFact) []measure.Finding {
 		text += "; so many sites at once may be an autograd graph that is kept"
 		fix = "keep loss.detach() or loss.item() instead of the loss; evaluate under torch.no_grad()"
 	}
+	fix += "; mark the steps with torch.profiler.record_function(f\"train_step#{step}\") to be sure"
+	if native(s) {
+		fix = nativeContainer
+		if len(sites) >= graphSites {
+			fix = nativeGraph
+		}
+	}
 	return []measure.Finding{{
 		Severity: Warning, Evidence: Inferred, SavingBytes: held, Source: firstSource(sites),
 		Text: text + " (a cache that still fills, as of a model that generates, looks the same)",
-		Fix:  fix + "; mark the steps with torch.profiler.record_function(f\"train_step#{step}\") to be sure",
+		Fix:  fix,
 	}}
 }
 

@@ -19,7 +19,7 @@ var torchOOMRules = []Rule{
 	{
 		Name: "torch-oom-pressure", Family: "torch", Find: eachOOM("pressure", pressure),
 		Doc: "An allocation failed because live tensors fill what the process can have: the free ranges and what the driver has left add up to less than the request, or live tensors are 95 % of all. " +
-			"No allocator setting helps. Fix: a smaller batch, checkpointing, sharding, lower precision, by what holds the bytes. The saving is what the request lacked.",
+			"No allocator setting helps. Fix: a smaller batch, checkpointing, sharding, lower precision, by what holds the bytes. The saving is what activations and temporaries hold at that moment, the most that checkpointing or a smaller batch can free; what the request lacked is in the text.",
 	},
 	{
 		Name: "torch-oom-stranded", Family: "torch", Find: eachOOM("stranded", stranded),
@@ -183,15 +183,19 @@ func splitSize(s *measure.SnapshotFact, request measure.Bytes) int64 {
 	return max(21, n>>20)
 }
 
-func pressure(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
+func pressure(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
 	var left measure.Bytes
 	if o.DeviceFreeBytes != nil {
 		left = *o.DeviceFreeBytes
 	}
 	all := o.ReservedBytes + left
-	f := measure.Finding{SavingBytes: max(0, o.RequestBytes-max(left, o.LargestUsableBytes))}
-	f.Text = figures(o) + fmt.Sprintf("; only %s of what is reserved is free%s, live tensors are %s of the %s that this process can have: memory pressure, allocator tuning will not help",
-		freeBytes(o), about(o), percent(o.LiveBytes, all), all)
+	lacks := max(0, o.RequestBytes-max(left, o.LargestUsableBytes))
+	f := measure.Finding{SavingBytes: activationsOf(o)}
+	f.Text = figures(o) + fmt.Sprintf("; only %s of what is reserved is free%s, live tensors are %s of the %s that this process can have: memory pressure, allocator tuning will not help; this request alone lacks %s, and what comes after it needs more",
+		freeBytes(o), about(o), percent(o.LiveBytes, all), all, lacks)
+	if f.SavingBytes > 0 {
+		f.Text += fmt.Sprintf("; activations and temporaries hold %s, the most that a smaller batch or checkpointing can free", f.SavingBytes)
+	}
 	if len(o.Holders) > 0 {
 		var names []string
 		for _, h := range o.Holders[:min(3, len(o.Holders))] {
@@ -203,12 +207,37 @@ func pressure(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact
 		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi, or give --device-memory"
 	}
 	f.Fix = relieve(o)
+	if native(s) {
+		f.Fix = nativeRelieve
+	}
 	return []measure.Finding{f}
+}
+
+const nativeRelieve = "smaller batches or shorter sequences, lower precision, c10::InferenceMode where nothing is trained, or the model over more devices"
+
+// activationsOf is what of the largest holders checkpointing could free at most; 0
+// where parameters and what belongs to them hold more.
+func activationsOf(o measure.OOMFact) measure.Bytes {
+	states, activations := sums(o)
+	if states > activations {
+		return 0
+	}
+	return activations
 }
 
 // relieve chooses the measures by what holds the bytes at the failure.
 func relieve(o measure.OOMFact) string {
-	var states, activations measure.Bytes
+	states, activations := sums(o)
+	shard := "shard parameters, gradients and optimizer state (FSDP, ZeRO), or use an optimizer with less state"
+	smaller := "a smaller batch or shorter sequences, activation checkpointing (torch.utils.checkpoint) around the modules named here, or lower precision"
+	if states > activations {
+		return shard + "; then " + smaller
+	}
+	return smaller + "; then " + shard
+}
+
+// sums adds up what the holders at a failure keep for the model, and for one pass.
+func sums(o measure.OOMFact) (states, activations measure.Bytes) {
 	for _, h := range o.Holders {
 		switch h.Class {
 		case measure.ClassParameter, measure.ClassGradient, measure.ClassOptimizer:
@@ -217,12 +246,7 @@ func relieve(o measure.OOMFact) string {
 			activations += h.Bytes
 		}
 	}
-	shard := "shard parameters, gradients and optimizer state (FSDP, ZeRO), or use an optimizer with less state"
-	smaller := "a smaller batch or shorter sequences, activation checkpointing (torch.utils.checkpoint) around the modules named here, or lower precision"
-	if states > activations {
-		return shard + "; then " + smaller
-	}
-	return smaller + "; then " + shard
+	return states, activations
 }
 
 func limited(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {

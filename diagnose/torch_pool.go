@@ -87,15 +87,31 @@ func poolFragmentation(m *measure.Measurement, s *measure.SnapshotFact) []measur
 	if k.stream > most {
 		kind = "stream fragmentation (free ranges of other streams)"
 	}
-	f.Text = fmt.Sprintf("%s were reserved at most, while never more than %s was live: %s was free in pieces; at the dump mostly %s: hard %s, soft %s, stream %s, in %s, the largest %s",
-		reserved, peak, unused, kind, k.hard, k.soft, k.stream, plural(k.holes, "piece", "pieces"), k.largest)
+	f.Text = fmt.Sprintf("%s were reserved at most, while never more than %s was live: %s was cached and free; at the dump mostly %s: hard %s, soft %s, stream %s, in %s",
+		reserved, peak, unused, kind, k.hard, k.soft, k.stream, plural(k.holes, "free range", "free ranges"))
+	if k.holes > 1 {
+		f.Text += fmt.Sprintf(", the largest %s", k.largest)
+	}
 	switch {
 	case k.stream > k.hard && k.stream > k.soft:
 		f.Fix = "allocate on one stream and hand tensors over with record_stream: a free range belongs to the stream it was allocated on"
+	case k.soft > k.hard:
+		f.SavingBytes = min(unused, k.soft)
+		f.Text += "; this process can use all of it again, others cannot"
+		f.Fix, f.Cost = emptyCache(s), "empty_cache() waits for the device, and what is needed again is allocated anew: once between phases, never in each step"
 	default:
 		f.Fix, f.Cost = unfragment(m, s, max(k.largest, 20<<20))
 	}
 	return []measure.Finding{f}
+}
+
+// emptyCache is the advice on segments that are wholly free.
+func emptyCache(s *measure.SnapshotFact) string {
+	call := "torch.cuda.empty_cache()"
+	if native(s) {
+		call = "c10::cuda::CUDACachingAllocator::emptyCache()"
+	}
+	return "nothing, if no one else needs the memory; else " + call + " after the phase that needed it (before evaluation, saving, or another process starts)"
 }
 
 // rounding compares what the blocks hold with what was asked for.

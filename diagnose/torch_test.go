@@ -125,8 +125,10 @@ var torchCases = map[string]struct {
 		alone(outOfMemory(1024, 20, 3100, 3200, 100, 50, nil)),
 	},
 	"torch-oom-pressure": {
-		alone(outOfMemory(1024, 20, 3100, 3200, 100, 50, nil)),
-		"only 100.00 MiB of what is reserved is free, live tensors are 96 % of the 3.14 GiB that this process can have: memory pressure, allocator tuning will not help", 1024 - 50,
+		alone(outOfMemory(1024, 20, 3100, 3200, 100, 50, func(o *measure.OOMFact) {
+			o.Holders = []measure.HolderFact{{Display: "a.py:3 f", Class: measure.ClassActivation, Bytes: 2000 * mi}, {Display: "a.py:9 g", Class: measure.ClassParameter, Bytes: 1000 * mi}}
+		})),
+		"only 100.00 MiB of what is reserved is free, live tensors are 96 % of the 3.14 GiB that this process can have: memory pressure, allocator tuning will not help; this request alone lacks 974.00 MiB, and what comes after it needs more; activations and temporaries hold 1.95 GiB, the most that a smaller batch or checkpointing can free", 2000,
 		alone(outOfMemory(1024, 600, 900, 3200, 2300, 200, nil)),
 	},
 	"torch-oom-stranded": {
@@ -193,7 +195,7 @@ var torchCases = map[string]struct {
 	},
 	"torch-fragmentation": {
 		Input{Head: snap(rows{"reserved.peak_bytes": 2000, "live.rounded_peak_bytes": 1000}, measure.SnapshotFact{Pools: []measure.PoolFact{{Pool: "(0,0)", Class: "large", Segments: 4, ReservedBytes: 2000 * mi, InactiveBytes: 1500 * mi, EmptyBytes: 300 * mi, Holes: 9, LargestBytes: 200 * mi}, {Pool: "(0,0)", Class: "large", Stream: 1, InactiveBytes: 100 * mi, Holes: 1}}})},
-		"mostly hard fragmentation (holes of segments in use): hard 1.17 GiB, soft 300.00 MiB, stream 100.00 MiB, in 10 pieces, the largest 200.00 MiB", 1000,
+		"mostly hard fragmentation (holes of segments in use): hard 1.17 GiB, soft 300.00 MiB, stream 100.00 MiB, in 10 free ranges, the largest 200.00 MiB", 1000,
 		Input{Head: snap(rows{"reserved.peak_bytes": 2000, "live.rounded_peak_bytes": 1900}, measure.SnapshotFact{})},
 	},
 	"torch-rounding": {
@@ -460,5 +462,45 @@ func TestFoldRanks(t *testing.T) {
 	fs := Run(Input{Head: m})
 	if len(fs) != 2 || fs[0].Labels["rank"] != "2" || fs[1].Labels.Key() != "device=0" || !strings.HasSuffix(fs[1].Text, "(on each of the ranks 0, 1)") {
 		t.Errorf("%+v", fs)
+	}
+}
+
+// TestSoftFragmentation: segments that are wholly free need no other settings, and one
+// free range is not several.
+func TestSoftFragmentation(t *testing.T) {
+	pool := measure.PoolFact{Pool: "(0,0)", Class: "large", Segments: 4, ReservedBytes: 2000 * mi, InactiveBytes: 900 * mi, EmptyBytes: 900 * mi, EmptySegments: 1, Holes: 1, LargestBytes: 900 * mi}
+	s := measure.SnapshotFact{Pools: []measure.PoolFact{pool}}
+	fs := Run(Input{Head: snap(rows{"reserved.peak_bytes": 2000, "live.rounded_peak_bytes": 1000}, s)})
+	if len(fs) != 1 || fs[0].Rule != "torch-fragmentation" || fs[0].SavingBytes != 900*mi {
+		t.Fatalf("%+v", fs)
+	}
+	f := fs[0]
+	if !strings.Contains(f.Fix, "torch.cuda.empty_cache()") || !strings.Contains(f.Cost, "allocated anew") || strings.Contains(f.Fix, "ALLOC_CONF") {
+		t.Errorf("fix %q, cost %q", f.Fix, f.Cost)
+	}
+	if !strings.Contains(f.Text, "in 1 free range; ") || strings.Contains(f.Text, "piece") || strings.Contains(f.Text, "largest") {
+		t.Errorf("text %q", f.Text)
+	}
+	s.Limits = []measure.LimitFact{{Code: measure.LimitCppStacks, Text: "C++ alone"}}
+	for _, f := range Run(Input{Head: snap(rows{"reserved.peak_bytes": 2000, "live.rounded_peak_bytes": 1000}, s)}) {
+		if f.Rule == "torch-fragmentation" && !strings.Contains(f.Fix, "c10::cuda::CUDACachingAllocator::emptyCache()") {
+			t.Errorf("a C++ program: %q", f.Fix)
+		}
+	}
+}
+
+// TestNative: a program without Python gets no advice in Python.
+func TestNative(t *testing.T) {
+	for _, n := range []int{1, graphSites} {
+		s := grown(n, 8)
+		for i := range s.Sites {
+			s.Sites[i].Source = nil
+		}
+		s.Limits = []measure.LimitFact{{Code: measure.LimitCppStacks, Text: "C++ alone"}, {Code: measure.LimitTruncated, Text: "cut"}}
+		for _, f := range Run(Input{Head: snap(nil, s)}) {
+			if f.Rule != "torch-cpp-stacks" && (strings.Contains(f.Fix, "torch.") || strings.Contains(f.Fix, "deque")) {
+				t.Errorf("%d sites: %s: %s", n, f.Rule, f.Fix)
+			}
+		}
 	}
 }

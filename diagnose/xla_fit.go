@@ -19,14 +19,33 @@ type limit struct {
 	// hard is 0 where the limit is; else the limit only steers the compiler, and a
 	// program above hard cannot run.
 	hard measure.Bytes
+	// guess tells that the limit is what such devices have as a rule.
+	guess bool
 }
 
-// XLA lets a program on a GPU use 80 % of the device's memory, less a slop of 5 %, and
-// rematerializes towards that: xla/service/gpu/gpu_compiler.cc (GetSchedulerMemoryLimit)
-// and xla_gpu_memory_limit_slop_factor.
-const rematShare = 0.80 * 0.95
+// deviceOf gives the memory of the GPU that a message of XLA's rematerialization is
+// about. The limit that XLA aims at is (80 % of the device - io) × 95 %, where io are
+// arguments and outputs, donated ones once: GetSchedulerMemoryLimit in
+// xla/service/gpu/gpu_hlo_schedule.cc and xla_gpu_memory_limit_slop_factor (95 unless it
+// is set). The message shows that limit with the outputs added: jaxlib 0.10.2 for an H100
+// of 84,929,347,584 B prints it so to the byte. The log does not say which module it is
+// of; the largest is taken.
+func deviceOf(l measure.LogFact, modules []module) measure.Bytes {
+	var p plan
+	for i := range modules {
+		if q := modules[i].space(device); i == 0 || q.size("plan.need_bytes") > p.size("plan.need_bytes") {
+			p = q
+		}
+	}
+	if p.module == nil {
+		return 0
+	}
+	out := p.size("plan.output_bytes")
+	io := p.size("plan.argument_bytes") + out - p.size("plan.donated_bytes")
+	return measure.Bytes((float64(l.LimitBytes-out)/0.95 + float64(io)) / 0.80)
+}
 
-// limits gives what is known of the memory that the module may take.
+// limits gives what is known of the memory that the module may take, the surest first.
 func limits(in Input, m *module) (out []limit) {
 	if in.DeviceMemory > 0 {
 		out = append(out, limit{bytes: in.DeviceMemory, says: "the device's memory, as the command line says"})
@@ -35,12 +54,50 @@ func limits(in Input, m *module) (out []limit) {
 		switch {
 		case l.Kind == measure.LogHBM && l.LimitBytes > 0:
 			out = append(out, limit{bytes: l.LimitBytes, says: fmt.Sprintf("available HBM, by %s:%d", l.File, l.Line)})
-		case l.Kind == measure.LogRemat && l.LimitBytes > 0:
-			most := measure.Bytes(float64(l.LimitBytes) / rematShare)
-			out = append(out, limit{bytes: l.LimitBytes, hard: most, says: fmt.Sprintf("the limit of XLA's rematerialization, by %s:%d; a device of about %s", l.File, l.Line, most)})
+		case l.Kind == measure.LogRemat:
+			aim := max(l.LimitBytes, 0)
+			most := max(aim, deviceOf(l, in.modules))
+			if most > 0 {
+				out = append(out, limit{bytes: cmp.Or(aim, most), hard: most, says: fmt.Sprintf("what XLA's rematerialization aims at on a device of about %s, by %s:%d", most, l.File, l.Line)})
+			}
 		}
 	}
-	return append(out, runtimeLimits(in, m)...)
+	out = append(out, runtimeLimits(in, m)...)
+	if l, ok := usualLimit(in.Head.Environment["device"]); ok && len(out) == 0 {
+		out = append(out, l)
+	}
+	if len(out) == 0 && in.Head.Environment["device"] == "" {
+		out = append(out, limit{bytes: commonMemory, guess: true, says: "what an A100 or H100 with 80 GB has"})
+	}
+	return out
+}
+
+// commonMemory is that of the GPUs which most programs are made for, 80 GB: what CUDA
+// reports of an H100 80GB HBM3. Where a file names no device, a program above it is told.
+const commonMemory = 84_929_347_584
+
+// usualMemory is what devices have for programs, by the name that a profile gives them:
+// https://cloud.google.com/tpu/docs/system-architecture-tpu-vm and
+// https://docs.nvidia.com/cuda/ (the largest of a name that is sold with several sizes;
+// of TPU v2 and v3 that of one core). A profile of an NVIDIA GPU gives its compute
+// capability alone; it calls those of AMD by the digits of gfx942 (MI300X) and gfx950.
+var usualMemory = []struct {
+	name string
+	gib  measure.Bytes
+}{
+	{"TPU v2", 8}, {"TPU v3", 16}, {"TPU v4", 32}, {"TPU v5 lite", 16}, {"TPU v5e", 16}, {"TPU v5p", 95}, {"TPU v5", 95}, {"TPU v6 lite", 32}, {"TPU v6e", 32},
+	{"compute 7.0", 32}, {"compute 7.5", 48}, {"compute 8.0", 80}, {"compute 8.6", 48}, {"compute 8.9", 48}, {"compute 9.0", 144},
+	{"AMD compute 9.4", 192}, {"AMD compute 9.5", 288},
+}
+
+// usualLimit gives the memory that a device of this name has as a rule.
+func usualLimit(name string) (l limit, ok bool) {
+	for _, u := range usualMemory {
+		if len(name) >= len(u.name) && strings.EqualFold(name[:len(u.name)], u.name) {
+			return limit{bytes: u.gib << 30, guess: true, says: fmt.Sprintf("what %s has as a rule", name)}, true
+		}
+	}
+	return limit{}, false
 }
 
 // remedy is what to do about the largest part of what is live.
@@ -74,7 +131,7 @@ func largestClass(p plan) (class string, n measure.Bytes) {
 var fitRules = []Rule{
 	{
 		Name: "does-not-fit", Family: "xla",
-		Doc: "One execution alone needs more than there is, by the allocator's limit, the compiler's, or the compiler's message. The finding names the largest part of the plan and its fix, and says whether the saving is enough. More memory for the process (XLA_PYTHON_CLIENT_MEM_FRACTION) helps only where the device has it.",
+		Doc: "One execution alone needs more than there is, by the allocator's limit, the compiler's, or the compiler's message; where none is known, than such a device has as a rule (inferred; 80 GB where the file names no device). The finding names the largest part of the plan and its fix, and says whether the saving is enough. More memory for the process (XLA_PYTHON_CLIENT_MEM_FRACTION) helps only where the device has it.",
 		Find: func(in Input) (out []measure.Finding) {
 			for _, m := range in.modules {
 				p := m.space(device)
@@ -100,6 +157,10 @@ var fitRules = []Rule{
 						if hs := p.holders(ofClass(class)); len(hs) > 0 {
 							f.Source = hs[0].Source
 						}
+					}
+					if l.guess {
+						f.Severity, f.Evidence, f.Text = Warning, Inferred, strings.Replace(f.Text, "does not fit", "may not fit", 1)
+						f.Text += "; the limit of this run is not known: give --device-memory, or --log with what was printed"
 					}
 					if l.hard > 0 {
 						f.Evidence = Inferred

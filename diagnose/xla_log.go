@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -48,11 +49,38 @@ var logRules = []Rule{
 		},
 	},
 	{
+		Name: "tpu-run-out-of-memory", Family: "xla",
+		Doc: "The TPU runtime could not give HBM: for the temp block of a program that it loads (\"attempting to reserve … at the bottom of memory\"), or for one array. What is free is what arrays and other loaded programs leave.",
+		Find: func(in Input) []measure.Finding {
+			return fromLog(in, measure.LogHBMRun, func(l measure.LogFact) measure.Finding {
+				f := measure.Finding{Text: fmt.Sprintf("the TPU runtime could not give %s of HBM, %s were free (%s:%d)", l.WantedBytes, l.LimitBytes, l.File, l.Line), SavingBytes: max(0, l.WantedBytes-l.LimitBytes)}
+				f.Fix = "free arrays before the program is loaded (donate the old state, keep one copy, drop other programs), or lower the plan of the program"
+				for _, m := range in.modules {
+					if p := m.space(device); p.fact.BlockBytes > 0 && near(p.fact.BlockBytes, l.WantedBytes) {
+						f.Labels = m.labels
+						f.Text += "; it is the temp block of this module, " + p.fact.BlockBytes.Exact()
+						break
+					}
+				}
+				return f
+			})
+		},
+	},
+	{
 		Name: "tpu-vmem-out-of-memory", Family: "xla",
 		Doc: "libtpu ran out of on-chip memory (VMEM) for one kernel. It has nothing to do with HBM: the kernel's blocks are too large.",
 		Find: func(in Input) []measure.Finding {
 			return fromLog(in, measure.LogVMEM, func(l measure.LogFact) measure.Finding {
-				f := measure.Finding{Text: fmt.Sprintf("the TPU compiler ran out of VMEM (on-chip memory), not of HBM: %s wanted, %s available (%s:%d)", l.WantedBytes, l.LimitBytes, l.File, l.Line)}
+				f := measure.Finding{Text: "the TPU compiler ran out of VMEM (on-chip memory), not of HBM: "}
+				if l.WantedBytes > 0 {
+					f.Text += fmt.Sprintf("%s wanted, %s available (%s:%d)", l.WantedBytes, l.LimitBytes, l.File, l.Line)
+				} else {
+					f.Text += fmt.Sprintf("the message gives no sizes (%s:%d)", l.File, l.Line)
+				}
+				if _, kernel, ok := strings.Cut(l.Text, "allocating on stack for "); ok {
+					kernel, _, _ = strings.Cut(kernel, " ")
+					f.Text += "; the kernel is " + kernel
+				}
 				f.Fix = "take smaller blocks in the Pallas kernel, or raise --xla_tpu_scoped_vmem_limit_kib"
 				f.Cost, f.SavingBytes = "more grid steps; a higher limit leaves less VMEM to XLA's own prefetches", max(0, l.WantedBytes-l.LimitBytes)
 				for _, m := range in.modules {
@@ -84,7 +112,9 @@ var logRules = []Rule{
 func fromLog(in Input, kind string, find func(measure.LogFact) measure.Finding) (out []measure.Finding) {
 	for i, l := range in.Head.Facts.Logs {
 		// The allocator warns and the program fails: one event, told twice.
-		again := slices.ContainsFunc(in.Head.Facts.Logs[:i], func(b measure.LogFact) bool { return b.Kind == kind && near(b.WantedBytes, l.WantedBytes) })
+		again := slices.ContainsFunc(in.Head.Facts.Logs[:i], func(b measure.LogFact) bool {
+			return b.Kind == kind && (near(b.WantedBytes, l.WantedBytes) || b.WantedBytes == l.WantedBytes)
+		})
 		if l.Kind == kind && !again {
 			f := find(l)
 			f.Severity, f.Evidence = Error, Measured

@@ -16,12 +16,13 @@ type LogFact struct {
 	Text string `json:"text"`
 }
 
-// Kinds of LogFact. The three kinds of XLA's out of memory stay apart: at run time
-// for one block on a GPU, at compile time for a TPU's main memory, and at compile
-// time for its on-chip memory.
+// Kinds of LogFact. The kinds of XLA's out of memory stay apart: at run time for one
+// block on a GPU, at compile time for a TPU's main memory, at run time for it (to
+// load a program or to hold an array), and at compile time for its on-chip memory.
 const (
 	LogGPU      = "xla_gpu_out_of_memory"
 	LogHBM      = "tpu_hbm_out_of_memory"
+	LogHBMRun   = "tpu_hbm_run_out_of_memory"
 	LogVMEM     = "tpu_vmem_out_of_memory"
 	LogRemat    = "xla_remat_limit"
 	LogDonation = "jax_donation_unused"

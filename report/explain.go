@@ -2,179 +2,141 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
 )
 
-// Explain writes a diagnosis for a person whose job is out of memory: the findings,
-// then what they rest on: the figures of the plan, and who holds the peak (the first
-// top of them). s is nil where the captures hold no XLA module.
+// explainer writes the explanation of captures: of one XLA module (s), or of all that
+// was measured (s is nil).
+type explainer struct {
+	out io.Writer
+	m   *measure.Measurement
+	s   *diagnose.Subject
+	top int // how many holders, findings and steps
+	// findings are about the subject; limits say what the captures cannot answer.
+	findings, limits []measure.Finding
+}
+
+// Explain writes a diagnosis for a person whose job is out of memory, on one screen:
+// one sentence, the totals, who holds the peak (the first top of them), when memory
+// comes back, the findings, what to do, and what the captures cannot tell. s is nil
+// where they hold no XLA module.
 func Explain(w io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) error {
 	out := bufio.NewWriter(w)
-	for _, in := range m.Inputs {
-		fmt.Fprintf(out, "%s  (%s, %s)\n", plain(in.Path), in.Format, in.Bytes)
-	}
-	for _, k := range sortedKeys(m.Environment) {
-		fmt.Fprintf(out, "%s: %s\n", plain(k), plain(m.Environment[k]))
-	}
-	findings := m.Findings
+	e := explainer{out: out, m: m, s: s, top: top}
+	about := m.Findings
 	if s != nil {
-		fmt.Fprintf(out, "\nmodule %s: %s", plain(s.Title), plain(s.Why))
-		if s.Others > 0 {
-			fmt.Fprintf(out, " (of %d; --module names another)", s.Others+1)
+		about = diagnose.About(s.Labels, m.Findings)
+	}
+	for _, f := range about {
+		if diagnose.Unseen(f.Rule) != "" {
+			e.limits = append(e.limits, f)
+		} else {
+			e.findings = append(e.findings, f)
 		}
-		fmt.Fprintln(out)
-		findings = diagnose.About(s.Labels, findings)
-	} else if len(m.Facts.Snapshots) > 0 {
-		fmt.Fprintf(out, "\n%s\n", plain(sentence(m)))
 	}
-	switch measured := slices.ContainsFunc(m.Rows, func(r measure.Row) bool { return r.Value != nil }); {
-	case len(findings) == 0 && !measured:
-		fmt.Fprintln(out, "\nnothing was measured")
-	case len(findings) == 0:
-		fmt.Fprintln(out, "\nno findings: nothing in the capture stands out")
+	e.header()
+	fmt.Fprintln(out)
+	wrapped(out, "", "", plain(e.sentence()))
+	switch {
+	case s != nil:
+		e.plan()
+	case len(m.Facts.Snapshots) > 0:
+		e.snapshots()
 	default:
-		fmt.Fprintln(out, "\nfindings")
+		e.measured()
 	}
-	textFindings(out, "  ", "", findings)
-	explainFigures(out, m, s, top)
-	explainRun(out, m, s)
-	nextSteps(out, m)
-	for _, warning := range m.Warnings {
-		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
-	}
+	e.run()
+	e.diagnosis()
+	e.nextSteps()
+	e.notTold()
+	e.warnings()
 	return out.Flush()
 }
 
-// explainFigures shows what the findings rest on: of the module, of snapshots, or of
-// what else was measured.
-func explainFigures(out io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) {
-	switch {
-	case s != nil:
-		explainPlan(out, m, s, top)
-		return
-	case len(m.Facts.Snapshots) > 0:
-		explainSnapshots(out, m, top)
-		return
-	}
-	for _, g := range groupRows(m.Rows)[:min(mostHeld, len(groupRows(m.Rows)))] {
-		fmt.Fprintf(out, "\n%s\n", plain(g.key))
-		rows, _ := groupTable(g.rows)
-		table(out, "  ", rows, "lrl")
-		for _, r := range g.rows {
-			if r.Name == heldRow(m, r.Labels) {
-				explainHolders(out, m, r, top)
-			}
+// warnings tells the warnings, those that differ in their numbers alone once.
+func (e *explainer) warnings() {
+	at := map[string]int{}
+	var texts []string
+	more := map[int]int{}
+	for _, w := range e.m.Warnings {
+		if i, ok := at[pattern(w)]; ok {
+			more[i]++
+			continue
 		}
+		at[pattern(w)] = len(texts)
+		texts = append(texts, plain(w))
+	}
+	for i, text := range texts {
+		if n := more[i]; n > 0 {
+			text += fmt.Sprintf(" (and %d like it)", n)
+		}
+		if i == 0 {
+			fmt.Fprintln(e.out)
+		}
+		wrapped(e.out, "warning: ", "  ", text)
 	}
 }
 
-// explainPlan shows the module's figures, one column for each memory space, and who
-// holds the heap peak of the device.
-func explainPlan(out io.Writer, m *measure.Measurement, s *diagnose.Subject, top int) {
-	var spaces, metrics []string
-	cells := map[[2]string]string{}
-	var peak, need *measure.Row
-	for i, r := range m.Rows {
-		space, ok := r.Labels["memory_space"]
-		if r.Labels.Key("memory_space") != s.Labels.Key() {
-			continue
-		}
-		if !ok {
-			space = "whole"
-		}
-		if space == "device" {
-			switch r.Name {
-			case "plan.heap_peak_bytes":
-				peak = &m.Rows[i]
-			case "plan.need_bytes":
-				need = &m.Rows[i]
-			}
-		}
-		if r.Value != nil && r.Value.Float64() == 0 {
-			continue
-		}
-		if !slices.Contains(spaces, space) {
-			spaces = append(spaces, space)
-		}
-		if !slices.Contains(metrics, r.Name) {
-			metrics = append(metrics, r.Name)
-		}
-		cells[[2]string{r.Name, space}] = "no data"
-		if r.Value != nil {
-			cells[[2]string{r.Name, space}] = r.Value.Format(r.Unit)
+// header says what was read.
+func (e *explainer) header() {
+	var size measure.Bytes
+	for i, in := range e.m.Inputs {
+		if size += in.Bytes; len(e.m.Inputs) <= 2 {
+			fmt.Fprintf(e.out, "%s  (%s, %s)\n", plain(in.Path), in.Format, in.Bytes)
+		} else if i == len(e.m.Inputs)-1 {
+			fmt.Fprintf(e.out, "%s … %s  (%d files, %s, %s)\n", plain(e.m.Inputs[0].Path), plain(in.Path), len(e.m.Inputs), in.Format, size)
 		}
 	}
-	rows := [][]string{append([]string{"plan"}, spaces...)}
-	align := "l"
-	for range spaces {
-		align += "r"
+	var environment []string
+	for _, k := range sortedKeys(e.m.Environment) {
+		environment = append(environment, plain(k)+": "+plain(e.m.Environment[k]))
 	}
-	for _, metric := range metrics {
-		row := []string{metric}
-		for _, space := range spaces {
-			row = append(row, cells[[2]string{metric, space}])
-		}
-		rows = append(rows, row)
+	if len(environment) > 0 {
+		wrapped(e.out, "", "  ", strings.Join(environment, " · "))
 	}
-	fmt.Fprintln(out)
-	table(out, "  ", rows, align)
-	if peak != nil && peak.Value != nil {
-		explainHolders(out, m, *peak, top)
-	} else if need != nil {
-		if peak != nil {
-			fmt.Fprintf(out, "\nthe heap peak is not known: %s\n", plain(peak.NoData))
+	if e.s != nil {
+		others := ""
+		if e.s.Others > 0 {
+			others = fmt.Sprintf(" (of %d; --module names another)", e.s.Others+1)
 		}
-		explainHolders(out, m, *need, top)
-	}
-	for _, f := range m.Facts.Plans {
-		if f.Labels.Key("memory_space") != s.Labels.Key("file") {
-			continue
-		}
-		if f.Labels["memory_space"] == "device" {
-			if d := f.Donation; d != nil {
-				fmt.Fprintf(out, "\ndonation: %s, %d donated, %d offered and not taken\n", plural(int(d.Arguments), "argument", "arguments"), d.Donated, d.LeftCount)
-			}
-			if f.BlockBytes > 0 {
-				fmt.Fprintf(out, "the temp block is one piece of %s\n", f.BlockBytes)
-			}
-		}
-		if f.ScopedBytes > 0 {
-			fmt.Fprintf(out, "scratch memory of one kernel (%s): up to %s\n", plain(f.Labels["memory_space"]), f.ScopedBytes)
-		}
+		wrapped(e.out, "", "  ", fmt.Sprintf("module %s: %s%s", plain(e.s.Title), plain(e.s.Why), others))
 	}
 }
 
-// explainHolders lists who holds a row's bytes, with shares and classes.
-func explainHolders(out io.Writer, m *measure.Measurement, r measure.Row, top int) {
-	cs := m.ContributorsOf(r.Name, r.Labels)
+// holders lists who holds a row's bytes: the shares of the classes, then the largest.
+func (e *explainer) holders(r measure.Row, top int, whose string) {
+	cs := e.m.ContributorsOf(r.Name, r.Labels)
 	if len(cs) == 0 || r.Value == nil {
 		return
 	}
 	total := max(1, r.Value.Float64())
-	fmt.Fprintf(out, "\nwho holds %s of %s\n", r.Value.Format(r.Unit), plain(r.Name))
-	classes := [][]string{}
-	sums, order := map[string]measure.Bytes{}, []string{}
+	sums := map[string]measure.Bytes{}
+	var order []string
 	for _, c := range cs {
-		if _, ok := sums[c.Class]; !ok {
+		if _, ok := sums[c.Class]; !ok && c.Class != "" {
 			order = append(order, c.Class)
 		}
 		sums[c.Class] += c.Bytes
 	}
-	slices.SortStableFunc(order, func(a, b string) int { return int(min(1, max(-1, sums[b]-sums[a]))) })
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(sums[b], sums[a]) })
+	var shares []string
 	for _, class := range order {
-		if class != "" {
-			classes = append(classes, []string{class, sums[class].String(), percent(sums[class], total)})
-		}
+		shares = append(shares, fmt.Sprintf("%s %s (%s)", plain(class), sums[class], percent(sums[class], total)))
 	}
-	if len(classes) > 1 {
-		table(out, "  ", classes, "lrr")
-		fmt.Fprintln(out)
+	title := fmt.Sprintf("who holds %s of %s%s", r.Value.Format(r.Unit), plain(r.Name), whose)
+	if len(shares) > 1 {
+		title += ": " + strings.Join(shares, " · ")
 	}
+	fmt.Fprintln(e.out)
+	wrapped(e.out, "", "  ", title)
+	cs = numbered(cs)
 	rows, rest := [][]string{{"bytes", "share", "count", "class", "allocated at"}}, measure.Bytes(0)
 	for i, c := range cs {
 		if i >= top {
@@ -183,78 +145,73 @@ func explainHolders(out io.Writer, m *measure.Measurement, r measure.Row, top in
 		}
 		rows = append(rows, []string{c.Bytes.String(), percent(c.Bytes, total), fmt.Sprint(c.Count), plain(c.Class), textStyle.name(c.Display)})
 	}
-	table(out, "  ", rows, "rrrll")
+	narrow(e.out, rows, "rrrll")
 	if rest > 0 {
-		fmt.Fprintf(out, "  %d more hold %s; --top shows more\n", len(cs)-top, rest)
+		fmt.Fprintf(e.out, "  %d more hold %s; --top N shows more\n", len(cs)-top, rest)
 	}
+}
+
+// narrow writes a table whose last column is cut to the width of the page.
+func narrow(out io.Writer, rows [][]string, align string) {
+	left := width - 2
+	for i := range len(align) - 1 {
+		column := 0
+		for _, r := range rows {
+			column = max(column, len([]rune(r[i])))
+		}
+		left -= column + 2
+	}
+	for _, r := range rows {
+		r[len(align)-1] = clip(r[len(align)-1], left)
+	}
+	table(out, "  ", rows, align)
+}
+
+// numbered makes one holder of those whose names differ in their numbers alone: the
+// layers of a TensorFlow model. Names with a place in the program stay apart.
+func numbered(cs []measure.Contributor) (out []measure.Contributor) {
+	at := map[string]int{}
+	for _, c := range cs {
+		name := pattern(c.Display)
+		if c.Source != nil || strings.Contains(c.Display, ":") || !strings.Contains(c.Display, "/") {
+			name = c.Display + "\x00" + c.Class
+		}
+		i, ok := at[name]
+		if !ok {
+			at[name] = len(out)
+			out = append(out, c)
+			continue
+		}
+		out[i].Bytes, out[i].Count, out[i].Display = out[i].Bytes+c.Bytes, out[i].Count+c.Count, name
+	}
+	slices.SortStableFunc(out, func(a, b measure.Contributor) int {
+		if last := a.Key == measure.Other; last != (b.Key == measure.Other) {
+			if last {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(b.Bytes, a.Bytes)
+	})
+	return out
+}
+
+// pattern writes each number of a name as a star.
+func pattern(s string) string {
+	var b strings.Builder
+	digit := false
+	for _, r := range s {
+		if d := r >= '0' && r <= '9'; !d {
+			b.WriteRune(r)
+			digit = false
+		} else if !digit {
+			b.WriteByte('*')
+			digit = true
+		}
+	}
+	return b.String()
 }
 
 func percent(part measure.Bytes, total float64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/total)
-}
-
-// groupsShown is how many groups of live memory are told of one allocator.
-const groupsShown = 8
-
-// explainLive shows what was live when the last execution, or else step, began.
-func explainLive(out io.Writer, m *measure.Measurement) {
-	shown := 0
-	for _, t := range m.Facts.Timelines {
-		s := t.LastStart
-		if t.Pool != "device" || s == nil || len(s.Groups) == 0 {
-			continue
-		}
-		if shown++; shown > mostHeld {
-			return
-		}
-		fmt.Fprintf(out, "\nwhat was live when the last execution began (%s)\n", plain(t.Labels.Key()))
-		var rows [][]string
-		for _, g := range s.Groups[:min(len(s.Groups), groupsShown)] {
-			rows = append(rows, []string{g.Bytes.String(), fmt.Sprint(g.Count), textStyle.name(g.Name)})
-		}
-		table(out, "  ", rows, "rrl")
-		if more := len(s.Groups) - groupsShown; more > 0 {
-			fmt.Fprintf(out, "  %s\n", plural(more, "more group", "more groups"))
-		}
-	}
-}
-
-// explainRun tells what the run recorded of the allocators and of the module.
-func explainRun(out io.Writer, m *measure.Measurement, s *diagnose.Subject) {
-	var rows [][]string
-	for _, t := range m.Facts.Timelines {
-		if t.Pool != "device" {
-			continue
-		}
-		limit, start := "unknown", "unknown"
-		if t.LimitBytes > 0 {
-			limit = t.LimitBytes.String()
-		}
-		if t.LastStart != nil {
-			start = t.LastStart.InUse.String()
-		}
-		rows = append(rows, []string{plain(t.Labels.Key()), limit, t.PeakBytes.String(), max(t.PeakBytes, t.UsedPeakBytes).String(), start})
-	}
-	if len(rows) > 0 {
-		fmt.Fprintln(out)
-		table(out, "  ", append([][]string{{"allocator", "limit", "peak in use", "heap and stack", "in use at the last execution"}}, rows[:min(len(rows), 16)]...), "lrrrr")
-		explainLive(out, m)
-	}
-	if s == nil {
-		return
-	}
-	told := 0
-	for _, e := range m.Facts.Executions {
-		if len(diagnose.About(s.Labels, []measure.Finding{{Labels: e.Labels}})) == 0 {
-			continue
-		}
-		if told++; told > 4 {
-			fmt.Fprintln(out, "and on more allocators")
-			break
-		}
-		if told == 1 {
-			fmt.Fprintln(out)
-		}
-		fmt.Fprintf(out, "%s of it (%s): in use at the first %s, at the last %s\n", plural(int(e.Count), "execution", "executions"), plain(e.Labels.Key("module", "program")), e.FirstInUse, e.LastInUse)
-	}
 }

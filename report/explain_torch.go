@@ -3,78 +3,170 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
 )
 
-// What an explanation of snapshots shows: the newest steps of a device, and the
-// innermost lines of a failed allocation.
+// What an explanation of snapshots shows of a device beside its holders.
 const (
-	stepsShown = 8
-	linesShown = 12
-	mostSteps  = 8 // next steps
+	stepsShown = 3 // the newest, after the first
+	linesShown = 5 // innermost lines of a failed allocation, those of PyTorch left out
+	mostRanks  = 4 // columns of totals
 )
 
-// explainSnapshots tells of PyTorch snapshots: for each device its totals, who holds the peak, and how memory is freed.
-func explainSnapshots(out io.Writer, m *measure.Measurement, top int) {
-	shown := slices.Clone(m.Facts.Snapshots) // the fullest device or rank first
-	slices.SortStableFunc(shown, func(a, b measure.SnapshotFact) int { return cmp.Compare(classTotal(b), classTotal(a)) })
-	shown = shown[:min(len(shown), mostGroups)]
-	for i := range shown {
-		s := &shown[i]
-		fmt.Fprintf(out, "\n%s\n", plain(s.Labels.Key()))
-		explainTotals(out, m, s)
-		if i < mostHeld {
+// total is one figure of a device and the words for it.
+type total struct{ metric, words string }
+
+var totals = []total{
+	{"live.peak_bytes", "peak of live tensors, as requested"},
+	{"live.end_bytes", "live at the dump, as requested"},
+	{"live.baseline_bytes", "live before the history"},
+	{"reserved.peak_bytes", "reserved at most"},
+	{"reserved.end_bytes", "reserved at the dump"},
+	{"pending_free.bytes", "freed, waiting for another stream"},
+	{"inactive.bytes", "cached and free at the dump"},
+	{"inactive.largest_usable_bytes", "largest free range outside of private pools"},
+	{"pool.private_bytes", "reserved by private pools"},
+}
+
+// alike is the devices or ranks whose totals are equal.
+type alike struct {
+	facts []*measure.SnapshotFact
+	cells map[string]*measure.Row
+	key   string
+}
+
+// snapshots tells of PyTorch snapshots: totals, who holds the peak, and how memory is
+// freed; of devices and ranks that are alike once, the fullest first.
+func (e *explainer) snapshots() {
+	groups := e.alike()
+	e.totals(groups[:min(len(groups), mostRanks)])
+	if hidden := len(groups) - mostRanks; hidden > 0 {
+		fmt.Fprintf(e.out, "  %s smaller; --format json has all\n", plural(hidden, "more is", "more are"))
+	}
+	for i, g := range groups[:min(len(groups), mostHeld)] {
+		s, whose := g.facts[0], ""
+		if len(groups) > 1 {
+			whose = " (" + g.name(e.m.Facts.Snapshots) + ")"
+		}
+		if len(s.OOMs) > 0 && len(s.OOMs[len(s.OOMs)-1].Holders) > 0 {
+			e.failure(s, depth(e.top, i+1))
+		} else {
 			metric := "live.peak_bytes"
 			if !s.AtPeak {
 				metric = "live.end_bytes"
-				fmt.Fprintln(out, "\nthe peak is not known: what follows is live at the dump")
+				fmt.Fprintln(e.out, "\nthe peak is not known: what follows is live at the dump")
 			}
-			for _, r := range m.Rows {
-				if r.Name == metric && r.Labels.Key() == s.Labels.Key() {
-					explainHolders(out, m, r, top)
-				}
+			if r := g.cells[metric]; r != nil {
+				e.holders(*r, depth(e.top, i+1), whose)
 			}
-			explainFrees(out, m, s)
 		}
-		explainFailures(out, s)
 	}
-	if hidden := len(m.Facts.Snapshots) - len(shown); hidden > 0 {
-		fmt.Fprintf(out, "\n%s; --format json has all\n", plural(hidden, "more device is not shown", "more devices are not shown"))
-	}
+	e.frees(groups[0].facts[0])
 }
 
-// sentence is the main finding in one sentence: what failed or wastes most, else
-// what holds the peak.
-func sentence(m *measure.Measurement) string {
-	for _, f := range m.Findings {
-		if f.Severity == diagnose.Note {
+// alike groups the devices by their totals, the fullest first.
+func (e *explainer) alike() (groups []*alike) {
+	at := map[string]*alike{}
+	for i := range e.m.Facts.Snapshots {
+		s := &e.m.Facts.Snapshots[i]
+		g := &alike{facts: []*measure.SnapshotFact{s}, cells: map[string]*measure.Row{}}
+		for j, r := range e.m.Rows {
+			if r.Labels.Key() == s.Labels.Key() {
+				g.cells[r.Name] = &e.m.Rows[j]
+			}
+		}
+		for _, t := range totals {
+			if r := g.cells[t.metric]; r != nil && r.Value != nil {
+				g.key += r.Value.Format(r.Unit) // to what is shown: ranks differ by a few bytes
+			}
+			g.key += "\x00"
+		}
+		if same := at[g.key]; same != nil && len(s.OOMs) == len(same.facts[0].OOMs) {
+			same.facts = append(same.facts, s)
 			continue
 		}
-		text, _, _ := strings.Cut(f.Text, "; ")
-		verdict := strings.TrimPrefix(strings.TrimPrefix(f.Rule, "torch-"), "oom-")
-		text += ": " + strings.ReplaceAll(verdict, "-", " ")
-		if at := placeOf(f.Source); at != "" && !strings.Contains(text, at) {
-			text += ", " + at
+		at[g.key] = g
+		groups = append(groups, g)
+	}
+	slices.SortStableFunc(groups, func(a, b *alike) int {
+		return cmp.Or(cmp.Compare(len(b.facts[0].OOMs), len(a.facts[0].OOMs)), cmp.Compare(classTotal(*b.facts[0]), classTotal(*a.facts[0])))
+	})
+	return groups
+}
+
+// name names the devices of a group by the labels that tell all devices apart.
+func (g *alike) name(all []measure.SnapshotFact) string {
+	var parts []string
+	for _, k := range sortedKeys(g.facts[0].Labels) {
+		if !slices.ContainsFunc(all, func(s measure.SnapshotFact) bool { return s.Labels[k] != all[0].Labels[k] }) {
+			continue
 		}
-		if f.Evidence == diagnose.Inferred {
-			text += " (inferred)"
+		var values []string
+		for _, s := range g.facts {
+			if !slices.Contains(values, s.Labels[k]) {
+				values = append(values, s.Labels[k])
+			}
 		}
-		return text
+		if n := len(values); n > 6 {
+			values = append(values[:5], fmt.Sprintf("and %d more", n-5))
+		}
+		parts = append(parts, plain(k+" "+strings.Join(values, ", ")))
 	}
-	s := slices.MaxFunc(m.Facts.Snapshots, func(a, b measure.SnapshotFact) int { return cmp.Compare(classTotal(a), classTotal(b)) })
-	if len(s.Classes) == 0 {
-		return "nothing is live, and nothing stands out"
+	return strings.Join(parts, ", ")
+}
+
+// totals lists what is reserved, live, waiting and free: one column for each group,
+// with exact bytes where there is one.
+func (e *explainer) totals(groups []*alike) {
+	var rows [][]string
+	if len(groups) > 1 {
+		row := []string{""}
+		for _, g := range groups {
+			row = append(row, g.name(e.m.Facts.Snapshots))
+		}
+		rows = append(rows, row)
 	}
-	at := "the peak is"
-	if !s.AtPeak {
-		at = "live at the dump are"
+	var unknown, reasons []string
+	for _, t := range totals {
+		row, any, missing := []string{t.words}, false, true
+		for _, g := range groups {
+			cell := ""
+			switch r := g.cells[t.metric]; {
+			case r == nil:
+				missing = false
+			case r.Value == nil:
+				cell = "no data"
+				if !slices.Contains(reasons, r.NoData) {
+					reasons = append(reasons, r.NoData)
+				}
+			default:
+				missing = false
+				cell = r.Value.Format(r.Unit)
+				any = any || r.Value.Float64() != 0 || slices.Contains([]string{"live.peak_bytes", "live.end_bytes", "pending_free.bytes"}, t.metric)
+			}
+			if row = append(row, cell); len(groups) == 1 {
+				row = append(row, "")
+				if r := g.cells[t.metric]; r != nil && r.Value != nil {
+					row[2] = r.Value.Exact(r.Unit)
+				}
+			}
+		}
+		if any {
+			rows = append(rows, row)
+		} else if missing {
+			unknown = append(unknown, t.metric)
+		}
 	}
-	return fmt.Sprintf("nothing is wrong as far as this file tells: %s %s, most of it %s (%s)", at, classTotal(s), strings.ReplaceAll(s.Classes[0].Class, "_", " "), s.Classes[0].Bytes)
+	fmt.Fprintln(e.out)
+	if len(rows) > 0 {
+		table(e.out, "  ", rows, "l"+strings.Repeat("r", len(rows[0])-1))
+	}
+	if len(unknown) > 0 {
+		wrapped(e.out, "  no data for ", "    ", plain(strings.Join(unknown, ", ")+": "+strings.Join(reasons, "; ")))
+	}
 }
 
 func classTotal(s measure.SnapshotFact) (sum measure.Bytes) {
@@ -84,69 +176,26 @@ func classTotal(s measure.SnapshotFact) (sum measure.Bytes) {
 	return sum
 }
 
-// placeOf names a line of the program, empty where there is none.
-func placeOf(s *measure.Source) string {
-	if s == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d", s.File, s.Line)
-}
-
-// explainTotals lists what is reserved, live, waiting and free.
-func explainTotals(out io.Writer, m *measure.Measurement, s *measure.SnapshotFact) {
-	var rows [][]string
-	told := "" // a reason is said once
-	for _, t := range []struct{ metric, words string }{
-		{"live.peak_bytes", "peak of live tensors, as requested"},
-		{"live.end_bytes", "live at the dump, as requested"},
-		{"live.baseline_bytes", "live before the history"},
-		{"reserved.peak_bytes", "reserved at most"},
-		{"reserved.end_bytes", "reserved at the dump"},
-		{"pending_free.bytes", "freed, waiting for another stream"},
-		{"inactive.bytes", "cached and free at the dump"},
-		{"inactive.largest_usable_bytes", "largest free piece outside of private pools"},
-		{"pool.private_bytes", "reserved by private pools"},
-	} {
-		for _, r := range m.Rows {
-			if r.Name != t.metric || r.Labels.Key() != s.Labels.Key() {
-				continue
-			}
-			row := []string{t.words, "no data", ""}
-			if r.NoData != told {
-				told = r.NoData
-				row[2] = plain(told)
-			}
-			if r.Value != nil {
-				row[1], row[2] = r.Value.Format(r.Unit), r.Value.Exact(r.Unit)
-			}
-			if r.Value == nil || r.Value.Float64() != 0 || slices.Contains([]string{"live.peak_bytes", "live.end_bytes", "pending_free.bytes"}, t.metric) {
-				rows = append(rows, row)
-			}
-		}
-	}
-	table(out, "  ", rows, "lrl")
-}
-
-// explainFrees tells when memory comes back: by events, and by steps.
-func explainFrees(out io.Writer, m *measure.Measurement, s *measure.SnapshotFact) {
-	for _, t := range m.Facts.Traces {
+// frees tells when memory comes back: by events, and by steps.
+func (e *explainer) frees(s *measure.SnapshotFact) {
+	for _, t := range e.m.Facts.Traces {
 		if t.Labels.Key() != s.Labels.Key() || t.Events <= 1 {
 			continue
 		}
-		fmt.Fprintf(out, "\nhistory (%s): %d allocations, %d frees requested, %d completed", plain(strings.ReplaceAll(t.History, "_", " ")), t.Actions["alloc"], t.Actions["free_requested"], t.Actions["free_completed"])
+		fmt.Fprintf(e.out, "\nhistory (%s): %d allocations, %d frees requested, %d completed", plain(strings.ReplaceAll(t.History, "_", " ")), t.Actions["alloc"], t.Actions["free_requested"], t.Actions["free_completed"])
 		if n := t.Actions["oom"]; n > 0 {
-			fmt.Fprintf(out, ", %s", plural(int(n), "failed allocation", "failed allocations"))
+			fmt.Fprintf(e.out, ", %s", plural(int(n), "failed allocation", "failed allocations"))
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintln(e.out)
 	}
 	if s.Steps == nil || len(s.Steps.Steps) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\nsteps, from one %s to the next\n", plain(s.Steps.Mark))
+	fmt.Fprintf(e.out, "steps, from one %s to the next\n", plain(s.Steps.Mark))
 	rows := [][]string{{"step", "live at its start", "allocated", "freed", "left", "peak above start"}}
 	steps := s.Steps.Steps
 	for i, t := range steps {
-		if i > 0 && i < len(steps)-stepsShown {
+		if i > 0 && i < len(steps)-max(stepsShown, e.top/3) {
 			continue
 		}
 		n := fmt.Sprint(t.Number)
@@ -155,84 +204,40 @@ func explainFrees(out io.Writer, m *measure.Measurement, s *measure.SnapshotFact
 		}
 		rows = append(rows, []string{n, t.StartBytes.String(), t.AllocatedBytes.String(), t.FreedBytes.String(), t.NetBytes.Signed(), t.PeakBytes.String()})
 	}
-	table(out, "  ", rows, "lrrrrr")
+	table(e.out, "  ", rows, "lrrrrr")
 	if hidden := len(steps) - (len(rows) - 1); hidden > 0 {
-		fmt.Fprintf(out, "  %s between the first and these; --format json has all\n", plural(hidden, "step", "steps"))
+		fmt.Fprintf(e.out, "  %s between the first and these; --format json has all\n", plural(hidden, "step", "steps"))
 	}
 }
 
-// explainFailures shows the stack of the newest failed allocation.
-func explainFailures(out io.Writer, s *measure.SnapshotFact) {
-	if len(s.OOMs) == 0 {
-		return
-	}
+// failure shows the newest failed allocation: where it was asked for, and what was
+// live at that moment.
+func (e *explainer) failure(s *measure.SnapshotFact, top int) {
 	o := s.OOMs[len(s.OOMs)-1]
-	fmt.Fprintf(out, "\nfailed allocation of %s at event %d\n", o.RequestBytes, o.Event)
-	for i, line := range o.Stack {
-		if i == linesShown {
-			fmt.Fprintf(out, "  %d more lines; --format json has them\n", len(o.Stack)-i)
-			break
-		}
-		fmt.Fprintf(out, "  %s\n", textStyle.name(line))
-	}
-	var rows [][]string
-	for _, h := range o.Holders {
-		rows = append(rows, []string{h.Bytes.String(), fmt.Sprint(h.Count), plain(h.Class), textStyle.name(h.Display)})
-	}
-	if len(rows) > 0 {
-		fmt.Fprintln(out, "\n  live at that moment, by where it was allocated")
-		table(out, "  ", rows, "rrll")
-	}
-}
-
-// nextSteps lists what to do, in order: places in the program, settings, and the
-// capture that would answer what this one cannot. Findings say it at length;
-// steps are what to try, from the first to the last.
-func nextSteps(out io.Writer, m *measure.Measurement) {
-	var steps []string
-	add := func(step string) {
-		if !slices.Contains(steps, step) && len(steps) < mostSteps {
-			steps = append(steps, step)
+	var lines []string
+	for _, line := range o.Stack {
+		if !strings.HasPrefix(line, "torch/") && len(lines) <= linesShown {
+			lines = append(lines, textStyle.name(line))
 		}
 	}
-	grows := false
-	for _, f := range m.Findings {
-		if f.Severity == diagnose.Note || !strings.HasPrefix(f.Rule, "torch-") && f.Rule != "peak-moved" {
-			continue
-		}
-		at := placeOf(f.Source)
-		for line := range strings.SplitSeq(f.Fix, "\n") {
-			if line = strings.TrimLeft(line, "0123456789. "); line == "" {
-				continue
-			}
-			if at != "" && !strings.Contains(line, at) {
-				line += "  [" + at + "]"
-			}
-			add(line)
-		}
-		grows = grows || slices.Contains([]string{"torch-retained-graph", "torch-growing-container", "torch-growth", "torch-reference-cycles"}, f.Rule)
+	if len(lines) > linesShown {
+		lines[linesShown] = "…"
 	}
-	if grows {
-		add("to be sure, dump twice in one process, at the same place of a step and some steps apart, then\npeakgate diff --leak EARLIER LATER")
+	fmt.Fprintln(e.out)
+	from := ""
+	if len(lines) > 0 {
+		from = ", asked for at " + strings.Join(lines, " < ")
 	}
-	for i := range m.Facts.Snapshots {
-		for _, l := range m.Facts.Snapshots[i].Limits {
-			if l.Fix != "" && l.Code != measure.LimitNoSteps {
-				add("a capture that tells what this one cannot (" + l.Text + "):\n" + l.Fix)
-			}
-		}
+	wrapped(e.out, "", "  ", fmt.Sprintf("failed allocation of %s at event %d%s", o.RequestBytes, o.Event, from))
+	fmt.Fprintln(e.out, "live at that moment")
+	rows := [][]string{{"bytes", "share", "count", "class", "allocated at"}}
+	var told measure.Bytes
+	for _, h := range o.Holders[:min(top, len(o.Holders))] {
+		told += h.Bytes
+		rows = append(rows, []string{h.Bytes.String(), percent(h.Bytes, max(1, float64(o.LiveBytes))), fmt.Sprint(h.Count), plain(h.Class), textStyle.name(h.Display)})
 	}
-	if len(steps) == 0 {
-		return
-	}
-	fmt.Fprintln(out, "\nnext steps")
-	for i, step := range steps {
-		for j, line := range strings.Split(step, "\n") {
-			if j == 0 {
-				fmt.Fprintf(out, "  %d. %s\n", i+1, plain(line))
-			} else {
-				fmt.Fprintf(out, "       %s\n", plain(line))
-			}
-		}
+	narrow(e.out, rows, "rrrll")
+	if rest := o.LiveBytes - told; rest > 0 {
+		fmt.Fprintf(e.out, "  others hold %s\n", rest)
 	}
 }

@@ -46,6 +46,14 @@ func remedy(f measure.Finding) string {
 	if f.Fix == "" {
 		return ""
 	}
+	if more := gain(f); more != "" {
+		return f.Fix + " (" + more + ")"
+	}
+	return f.Fix
+}
+
+// gain is what the fix of a finding saves and costs; empty where neither is known.
+func gain(f measure.Finding) string {
 	var more []string
 	if f.SavingBytes > 0 {
 		more = append(more, "saves up to "+f.SavingBytes.String())
@@ -53,10 +61,7 @@ func remedy(f measure.Finding) string {
 	if f.Cost != "" {
 		more = append(more, "costs "+f.Cost)
 	}
-	if len(more) == 0 {
-		return f.Fix
-	}
-	return f.Fix + " (" + strings.Join(more, "; ") + ")"
+	return strings.Join(more, "; ")
 }
 
 // textFindings lists findings for a terminal: what, then the fix.

@@ -324,3 +324,26 @@ func TestAllocators(t *testing.T) {
 		t.Errorf("%v, %s", err, &out)
 	}
 }
+
+// TestWrapped: lines fit the page, long words stay whole, and no line is a command of
+// a workflow.
+func TestWrapped(t *testing.T) {
+	long := strings.Repeat("x", width+9)
+	var out bytes.Buffer
+	wrapped(&out, "- ", "  ", strings.Repeat("word ", 60)+long+" ::error::no "+strings.Repeat("é ", 100))
+	for line := range strings.Lines(out.String()) {
+		line = strings.TrimRight(line, "\n")
+		if n := len([]rune(line)); n > width && strings.TrimSpace(line) != long {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), "::") {
+			t.Errorf("a command: %s", line)
+		}
+	}
+	if got := strings.Join(strings.Fields(out.String()), ""); !strings.Contains(got, "::error::no") || strings.Count(got, "word") != 60 || strings.Count(got, "é") != 100 {
+		t.Errorf("words are lost: %s", got)
+	}
+	if got := clip("f32[4,128,8,1024,1024] jvp()/while/body/mul — train.py:22 block", 40); len([]rune(got)) != 40 || !strings.HasSuffix(got, "train.py:22 block") || !strings.HasPrefix(got, "f32[4,128") {
+		t.Errorf("clip gives %q", got)
+	}
+}

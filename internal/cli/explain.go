@@ -25,7 +25,7 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 		format := f.String("format", "text", "`text` or json: the measurement with its findings")
 		output := f.String("o", "", "write to this `file` instead of standard output")
 		name := f.String("module", "", "the XLA `module` to explain: its name, or NAME(PROGRAM)")
-		top := f.Int("top", 25, "how many holders of the peak to list, `N`")
+		top := f.Int("top", 8, "how many holders of the peak, findings and steps to list, `N`")
 		memory := f.String("device-memory", "", "what the device has, in `bytes` (80GB, 24 GiB): with it, a failed allocation tells what is held outside of PyTorch's allocator")
 		base := f.String("base", "", "compare with this `capture`: what changed is a finding too")
 		var logs list
