@@ -7,15 +7,17 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"github.com/peakgate/peakgate/capture/lines"
 )
 
 // jsonLines reads one object a line. Keys come and go: a column is made when its key
 // first has a value.
-func (t *Table) jsonLines(l *lines) error {
+func (t *Table) jsonLines(l *lines.Reader) error {
 	columns := map[string]*Column{} // nil: a key without a unit
 	var ignored []string
 	for {
-		line, whole, err := l.next()
+		line, whole, err := l.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			slices.Sort(ignored)
@@ -24,7 +26,7 @@ func (t *Table) jsonLines(l *lines) error {
 				return err
 			}
 			if len(t.Columns) == 0 {
-				return l.fault(1, "no key with a unit has a value: want one of %s", unitNames)
+				return l.Fault(1, "no key with a unit has a value: want one of %s", unitNames)
 			}
 			return nil
 		case err != nil:
@@ -35,7 +37,7 @@ func (t *Table) jsonLines(l *lines) error {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
 			if !whole {
-				t.warn("the last line, %d, has no end: it was cut off and is left out", l.n)
+				t.warn("the last line, %d, has no end: it was cut off and is left out", l.N)
 				continue
 			}
 			at, what := jsonColumn(err), err.Error()
@@ -44,11 +46,11 @@ func (t *Table) jsonLines(l *lines) error {
 					what = word + " is no JSON: leave out a key without a number"
 				}
 			}
-			return l.fault(at, "want one JSON object a line: %s", what)
+			return l.Fault(at, "want one JSON object a line: %s", what)
 		}
-		x, bad := t.jsonX(object, l.n)
+		x, bad := t.jsonX(object, l.N)
 		if bad != "" {
-			return l.fault(keyColumn(line, t.header), "%s", bad)
+			return l.Fault(keyColumn(line, t.header), "%s", bad)
 		}
 		if x == nil {
 			continue
@@ -61,7 +63,7 @@ func (t *Table) jsonLines(l *lines) error {
 				if c == nil && key != "step" && key != "seconds" && len(ignored) < maxColumns {
 					ignored = append(ignored, key)
 				} else if len(columns) > 16*maxColumns {
-					return l.fault(1, "more than %d different keys", 16*maxColumns)
+					return l.Fault(1, "more than %d different keys", 16*maxColumns)
 				}
 			}
 			text := string(object[key])
@@ -70,11 +72,11 @@ func (t *Table) jsonLines(l *lines) error {
 			}
 			if c.rows == 0 {
 				if bad := t.addColumn(c); bad != "" {
-					return l.fault(keyColumn(line, key), "%s", bad)
+					return l.Fault(keyColumn(line, key), "%s", bad)
 				}
 			}
 			if bad := c.add(*x, text); bad != "" {
-				return l.fault(keyColumn(line, key), "%s", bad)
+				return l.Fault(keyColumn(line, key), "%s", bad)
 			}
 		}
 	}

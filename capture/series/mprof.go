@@ -5,12 +5,13 @@ import (
 	"io"
 	"strings"
 
+	"github.com/peakgate/peakgate/capture/lines"
 	"github.com/peakgate/peakgate/measure"
 )
 
 // mprof reads the lines of mprof run. Each MEM line is a sample of the program, and
 // the CHLD lines behind it (mprof run --multiprocess) are those of its children.
-func (t *Table) mprof(l *lines) error {
+func (t *Table) mprof(l *lines.Reader) error {
 	t.header, t.unit = "time", measure.XSeconds
 	mem := &Column{Name: "mem", Header: "MEM", Unit: measure.ByteUnit, factor: 1 << 20}
 	children := &Column{Name: "children", Header: "CHLD", Unit: measure.ByteUnit, factor: 1 << 20, Information: true}
@@ -27,14 +28,14 @@ func (t *Table) mprof(l *lines) error {
 	}
 	commands := 0
 	for {
-		line, whole, err := l.next()
+		line, whole, err := l.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return err
 		}
 		if !whole {
-			t.warn("the last line, %d, has no end: it was cut off and is left out", l.n)
+			t.warn("the last line, %d, has no end: it was cut off and is left out", l.N)
 			break
 		}
 		cells, _ := blanks(nil, string(line))
@@ -44,34 +45,34 @@ func (t *Table) mprof(l *lines) error {
 		switch kind := cells[0].text; {
 		case kind == "CMDLINE":
 			if commands++; commands > 1 {
-				return l.fault(1, "a second CMDLINE line: two runs were written into one file; keep each in its own")
+				return l.Fault(1, "a second CMDLINE line: two runs were written into one file; keep each in its own")
 			}
 		case kind == "MEM" && len(cells) == 3:
 			flush()
-			at, bad := t.next(cells[2].text, l.n)
+			at, bad := t.next(cells[2].text, l.N)
 			if bad != "" {
-				return l.fault(cells[2].column, "%s", bad)
+				return l.Fault(cells[2].column, "%s", bad)
 			}
 			if t.rows == 1 {
 				start = at
 			}
 			x = at - start
 			if bad := mem.add(x, cells[1].text); bad != "" {
-				return l.fault(cells[1].column, "%s", bad)
+				return l.Fault(cells[1].column, "%s", bad)
 			}
 		case kind == "CHLD" && len(cells) == 4:
 			d, ok := parseDecimal(cells[2].text)
 			n, _, fits := d.times(1 << 20)
 			if !ok || !fits || n < 0 || sum+n < sum {
-				return l.fault(cells[2].column, "%s", notNumber("CHLD", cells[2].text))
+				return l.Fault(cells[2].column, "%s", notNumber("CHLD", cells[2].text))
 			}
 			sum += n
 			counted++
 		case kind == "MEM" || kind == "CHLD":
-			return l.fault(1, "want %s", map[string]string{"MEM": "MEM MIB SECONDS", "CHLD": "CHLD PID MIB SECONDS"}[kind])
+			return l.Fault(1, "want %s", map[string]string{"MEM": "MEM MIB SECONDS", "CHLD": "CHLD PID MIB SECONDS"}[kind])
 		case kind == "FUNC":
 		default:
-			return l.fault(1, "want a line MEM, CHLD, FUNC or CMDLINE of mprof, got %.40q", strings.TrimSpace(string(line)))
+			return l.Fault(1, "want a line MEM, CHLD, FUNC or CMDLINE of mprof, got %.40q", strings.TrimSpace(string(line)))
 		}
 	}
 	flush()

@@ -1,21 +1,19 @@
 package series
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
-)
 
-// window is how much of a file is looked at to tell how it is written, in bytes.
-const window = 64 << 10
+	"github.com/peakgate/peakgate/capture/lines"
+)
 
 // Read reads a file of series; name is for messages only. On error the table is nil.
 func Read(r io.Reader, name string) (*Table, error) {
-	l := &lines{r: bufio.NewReaderSize(r, window), name: name}
-	head, err := l.r.Peek(window)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	l := lines.NewReader(r, name)
+	head, err := l.Peek()
+	if err != nil {
+		return nil, err
 	}
 	t := &Table{Name: name}
 	switch dialectOf(head) {
@@ -24,7 +22,7 @@ func Read(r io.Reader, name string) (*Table, error) {
 	case jsonLines:
 		err = t.jsonLines(l)
 	case psrecordText:
-		header, _, failed := l.next()
+		header, _, failed := l.Next()
 		if failed != nil {
 			return nil, failed
 		}
@@ -43,9 +41,9 @@ func Read(r io.Reader, name string) (*Table, error) {
 }
 
 // from reads a table whose header is the first line that says something.
-func (t *Table) from(l *lines, form layout) error {
+func (t *Table) from(l *lines.Reader, form layout) error {
 	for {
-		line, _, err := l.next()
+		line, _, err := l.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("%s: no header line; want a column step or seconds, and columns %s", t.Name, unitNames)
@@ -59,7 +57,7 @@ func (t *Table) from(l *lines, form layout) error {
 }
 
 // psrecord reads the form whose header is a comment and whose cells are padded.
-func (t *Table) psrecord(l *lines, header string) error {
+func (t *Table) psrecord(l *lines.Reader, header string) error {
 	cells, _ := separated('\t')(nil, wideBlanks(header))
 	split := func(into []cell, line string) ([]cell, fault) {
 		if into == nil {

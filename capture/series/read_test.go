@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/peakgate/peakgate/capture/lines"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -109,7 +110,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an open quote", "step,a_mb\n1,\"2\n", "x:2:3: a quote that does not end on its line"},
 		{"text behind a quote", "step,a_mb\n1,\"2\"3\n", `x:2:6: text behind a quoted cell; write "" for a quote in it`},
 		{"many columns", "step" + manyColumns(300) + "\n", "x:1:2054: more than 256 columns of series"},
-		{"a long line", "step,a_mb\n" + strings.Repeat("1", maxLine+window), "x:2:1: line of more than 1048576 bytes; want a table or one JSON object a line"},
+		{"a long line", "step,a_mb\n" + strings.Repeat("1", lines.MaxLine+lines.Window), "x:2:1: a line of more than 1048576 bytes: want a text of lines"},
 		{"JSON: text", "{\"step\":1,\"a_mb\":\"12\"}\n", `x:1:11: a_mb: want a number, got "\"12\""`},
 		{"JSON: no object", "{\"step\":1,\"a_mb\":1}\n[1]\n", "x:2:1: want one JSON object a line: json: cannot unmarshal array into Go value of type map[string]json.RawMessage"},
 		{"JSON: broken inside", "{\"step\":1,\"a_mb\":1}\n{\"step\":2,\n", "x:2:10: want one JSON object a line: unexpected end of JSON input"},
@@ -154,7 +155,7 @@ func TestSniff(t *testing.T) {
 		{"MEM is short for memory\n", false},
 		{"the step, and the rss_mb\n", false},
 		{"Time\twtime\n", false},
-		{"step,rss_mb" + strings.Repeat(" ", window), false}, // a header without an end
+		{"step,rss_mb" + strings.Repeat(" ", lines.Window), false}, // a header without an end
 		{"\x00\x01step,rss_mb\n", false},
 		{"", false},
 	} {

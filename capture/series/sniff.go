@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/peakgate/peakgate/capture/lines"
 )
 
 // dialect is how a file is written.
@@ -87,7 +89,7 @@ func isMEM(line []byte) bool {
 func headerOf(head []byte) []cell {
 	for len(head) > 0 {
 		line, rest, whole := bytes.Cut(head, []byte("\n"))
-		if !whole && len(head) >= window {
+		if !whole && len(head) >= lines.Window {
 			return nil
 		}
 		if head = rest; passed(line) {

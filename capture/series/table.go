@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/peakgate/peakgate/capture/lines"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -71,10 +72,10 @@ func known(columns map[string]Column) func(string) *Column {
 }
 
 // table reads a header line and rows.
-func (t *Table) table(l *lines, form layout, split splitter, header []byte) error {
+func (t *Table) table(l *lines.Reader, form layout, split splitter, header []byte) error {
 	cells, bad := split(nil, string(header))
 	if bad.text != "" {
-		return l.fault(bad.column, "%s", bad.text)
+		return l.Fault(bad.column, "%s", bad.text)
 	}
 	at, err := t.head(l, form, cells)
 	if err != nil {
@@ -82,7 +83,7 @@ func (t *Table) table(l *lines, form layout, split splitter, header []byte) erro
 	}
 	width := len(cells)
 	for {
-		line, whole, err := l.next()
+		line, whole, err := l.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return t.finish()
@@ -91,15 +92,15 @@ func (t *Table) table(l *lines, form layout, split splitter, header []byte) erro
 		case passed(line):
 			continue
 		case !whole:
-			t.warn("the last line, %d, has no end: it was cut off and is left out", l.n)
+			t.warn("the last line, %d, has no end: it was cut off and is left out", l.N)
 			continue
 		}
 		cells, bad = split(cells[:0], string(line))
 		if bad.text != "" {
-			return l.fault(bad.column, "%s", bad.text)
+			return l.Fault(bad.column, "%s", bad.text)
 		}
 		if len(cells) != width {
-			return l.fault(1, "want %d cells as in the header, got %d", width, len(cells))
+			return l.Fault(1, "want %d cells as in the header, got %d", width, len(cells))
 		}
 		if err := t.row(l, at, cells); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (t *Table) table(l *lines, form layout, split splitter, header []byte) erro
 
 // head finds x and the columns; at gives for each cell its column, x for the
 // axis, nil for none.
-func (t *Table) head(l *lines, form layout, cells []cell) (at []*Column, err error) {
+func (t *Table) head(l *lines.Reader, form layout, cells []cell) (at []*Column, err error) {
 	at = make([]*Column, len(cells))
 	t.xCell = -1
 	for _, x := range form.x {
@@ -119,7 +120,7 @@ func (t *Table) head(l *lines, form layout, cells []cell) (at []*Column, err err
 		}
 	}
 	if t.xCell < 0 {
-		return nil, l.fault(1, "want a column step or seconds, got %s", list(cells))
+		return nil, l.Fault(1, "want a column step or seconds, got %s", list(cells))
 	}
 	var ignored []string
 	for i, c := range cells {
@@ -133,11 +134,11 @@ func (t *Table) head(l *lines, form layout, cells []cell) (at []*Column, err err
 			continue
 		}
 		if bad := t.addColumn(at[i]); bad != "" {
-			return nil, l.fault(c.column, "%s", bad)
+			return nil, l.Fault(c.column, "%s", bad)
 		}
 	}
 	if len(t.Columns) == 0 {
-		return nil, l.fault(1, "no column has a unit: want one of %s, got %s", unitNames, list(cells))
+		return nil, l.Fault(1, "no column has a unit: want one of %s, got %s", unitNames, list(cells))
 	}
 	if form.own {
 		t.ignored(ignored)
@@ -145,21 +146,21 @@ func (t *Table) head(l *lines, form layout, cells []cell) (at []*Column, err err
 	return at, nil
 }
 
-func (t *Table) row(l *lines, at []*Column, cells []cell) error {
+func (t *Table) row(l *lines.Reader, at []*Column, cells []cell) error {
 	if cells[t.xCell].text == "" {
 		t.blank++
 		return nil
 	}
-	x, bad := t.next(cells[t.xCell].text, l.n)
+	x, bad := t.next(cells[t.xCell].text, l.N)
 	if bad != "" {
-		return l.fault(cells[t.xCell].column, "%s", bad)
+		return l.Fault(cells[t.xCell].column, "%s", bad)
 	}
 	for i, c := range at {
 		if c == nil || cells[i].text == "" {
 			continue
 		}
 		if bad := c.add(x, cells[i].text); bad != "" {
-			return l.fault(cells[i].column, "%s", bad)
+			return l.Fault(cells[i].column, "%s", bad)
 		}
 	}
 	return nil

@@ -39,9 +39,10 @@ var rooms = map[string][]string{
 	"capture/xla":       {"measure", "growth"}, // growth of an exact series is a fact of the capture
 	"capture/torch":     {"measure"},
 	"capture/affon":     {"measure", "growth"}, // likewise, and the row of a sampled series
-	"capture/footprint": {"measure", "growth"},
-	"capture/series":    {"measure", "growth"},
+	"capture/footprint": {"measure", "growth", "capture/lines"},
+	"capture/series":    {"measure", "growth", "capture/lines"},
 	"capture/pprof":     {"measure"},
+	"capture/lines":     {}, // a file line by line: what the readers of line formats share
 
 	// Tests of the whole: nothing imports them, and they import nothing.
 	"internal/arch": {},
