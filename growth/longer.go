@@ -2,21 +2,19 @@ package growth
 
 import "math"
 
-// pointsFor gives how many points a run needs, at an even pace, so that as many are
-// left after its warm-up.
-func (s Series) pointsFor(left int, rule Rule) int {
-	if rule.Warmup != nil {
-		return left + s.warm(rule)
+// toTest is how much longer, in units of X and at the same pace, the run must be so
+// that MinPoints are left after its warm-up.
+func (s Series) toTest(rule Rule) float64 {
+	pace := s.pace()
+	share := pace * math.Ceil(MinPoints/(1-rule.warmShare()))
+	need := share
+	switch {
+	case rule.Warmup != nil:
+		need = *rule.Warmup + pace*MinPoints
+	case rule.Share == nil && !s.Seconds:
+		need = max(share, warmSteps+pace*MinPoints)
 	}
-	share := int(math.Ceil(float64(left) / (1 - rule.warmShare())))
-	if s.Seconds || rule.Share != nil {
-		return share
-	}
-	steps := warmSteps
-	if pace := s.pace(); pace > 1 {
-		steps = int(math.Ceil(warmSteps / pace))
-	}
-	return max(share, left+steps)
+	return max(0, need-pace*float64(len(s.X)))
 }
 
 // longer is how much longer the run must be, in units of X, for the bound that

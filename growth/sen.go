@@ -11,11 +11,11 @@ type sen struct {
 	n      int
 }
 
-// slopesOf gives the slopes of all pairs of blocks: X rises strictly.
-func slopesOf(blocks []Block) (s sen) {
+// slopesOf gives the slopes of all pairs of blocks, whose X rises, over per units of X.
+func slopesOf(blocks []Block, per float64) (s sen) {
 	for i, a := range blocks {
 		for _, b := range blocks[i+1:] {
-			s.slopes[s.n] = (b.Level - a.Level) / (b.X - a.X)
+			s.slopes[s.n] = (b.Level - a.Level) / (b.X - a.X) * per
 			s.n++
 		}
 	}

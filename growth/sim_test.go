@@ -231,3 +231,30 @@ func TestSmallest(t *testing.T) {
 		}
 	}
 }
+
+// TestTeethOfAnyPeriod: a sawtooth without noise drifts through the blocks where its
+// period is close to their length, or to a whole part of it. Among all periods that is rare.
+func TestTeethOfAnyPeriod(t *testing.T) {
+	for _, n := range simSteps {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			fails, runs := 0, 0
+			for period := 2.0; period < float64(n)/2; period *= 1.01 {
+				for phase := range 10 {
+					s := shaped(n, func(i int) float64 {
+						_, part := math.Modf(float64(i)/period + float64(phase)/10)
+						return 40 * mib * part
+					})
+					runs++
+					if mustJudge(t, s, Rule{}).Verdict == Fail {
+						fails++
+					}
+				}
+			}
+			t.Logf("%d of %d", fails, runs)
+			if fails*50 > runs {
+				t.Errorf("%d of %d sawtooths fail, want at most 1 of 50", fails, runs)
+			}
+		})
+	}
+}
