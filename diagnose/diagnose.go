@@ -41,7 +41,7 @@ type Input struct {
 // Rule is one line of the rule book.
 type Rule struct {
 	Name string // stable, kebab-case: findings carry it, and the docs are made from it
-	// Family is "xla", "torch" or "run".
+	// Family is "xla", "torch", "affon" or "run".
 	Family string
 	// Compares tells that the rule needs a base.
 	Compares bool
@@ -55,7 +55,7 @@ type Rule struct {
 
 // Rules is the rule book, in the order of the documentation.
 func Rules() []Rule {
-	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, livePairRules, torchRules)
+	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, livePairRules, torchRules, affonRules)
 }
 
 // place orders findings of one severity: what changed, what grows without an end,
@@ -139,8 +139,11 @@ func Changed(in Input) []measure.Finding {
 	}
 	news, grows := map[string]bool{}, map[string]bool{}
 	for _, r := range Rules() {
-		news[r.Name] = r.Compares || !r.Standing && !had[r.Name]
-		grows[r.Name] = r.Family == "torch" && !r.Standing
+		// Two snapshots of one process of Affon are one run: what they show together
+		// need not be in the earlier one.
+		whole := r.Family == "affon" && in.Earlier
+		news[r.Name] = r.Compares || whole || !r.Standing && !had[r.Name]
+		grows[r.Name] = (r.Family == "torch" || r.Family == "affon") && !r.Standing
 	}
 	return slices.DeleteFunc(Run(in), func(f measure.Finding) bool {
 		// A leak that got worse by a quarter is news as well.

@@ -17,7 +17,7 @@ names of files, modules or functions: a renamed program has the same findings.
 
 This page is made from the rules themselves: go test ./diagnose -update writes it anew.
 `)
-	titles := []struct{ family, title string }{{"xla", "XLA plans and compiler messages"}, {"run", "What a run recorded"}, {"torch", "PyTorch snapshots"}}
+	titles := []struct{ family, title string }{{"xla", "XLA plans and compiler messages"}, {"run", "What a run recorded"}, {"torch", "PyTorch snapshots"}, {"affon", "Affon telemetry"}}
 	for _, t := range titles {
 		for _, compares := range []bool{false, true} {
 			head := fmt.Sprintf("\n## %s\n\n| rule | what is seen, and what it means |\n|---|---|\n", t.title)

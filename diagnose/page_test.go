@@ -31,7 +31,7 @@ func TestPage(t *testing.T) {
 func TestRules(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {
-		if seen[r.Name] || !regexp.MustCompile(`^[a-z][a-z0-9-]+$`).MatchString(r.Name) || r.Doc == "" || r.Find == nil || r.Family != "xla" && r.Family != "run" && r.Family != "torch" {
+		if seen[r.Name] || !regexp.MustCompile(`^[a-z][a-z0-9-]+$`).MatchString(r.Name) || r.Doc == "" || r.Find == nil || r.Family != "xla" && r.Family != "run" && r.Family != "torch" && r.Family != "affon" {
 			t.Errorf("rule %+v", r)
 		}
 		seen[r.Name] = true
