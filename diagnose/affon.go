@@ -8,7 +8,31 @@ import (
 
 // affonRules read the facts of Affon's telemetry. What they look for is what Affon's
 // own guide (docs/runtime/memory-debugging.md) tells a person to look for.
-var affonRules = slices.Concat(affonGrowthRules, affonPoolRules, affonWorkRules)
+var affonRules = slices.Concat(affonGrowthRules, affonPoolRules, affonWorkRules, affonPairRules)
+
+var affonPairRules = []Rule{{
+	Name: "affon-one-process", Family: "affon", Compares: true,
+	Doc: "Base and head are one snapshot each, and no counter fell from one to the other: they may be of one process, before and after some work. With `--leak` they are taken so, and what the work did is counted.",
+	Find: func(in Input) []measure.Finding {
+		if in.Earlier || len(in.Base.Facts.Affon) != 1 || len(in.Head.Facts.Affon) != 1 {
+			return nil
+		}
+		before, after := in.Base.Facts.Affon[0], in.Head.Facts.Affon[0]
+		if before.Snapshots != 1 || after.Snapshots != 1 {
+			return nil
+		}
+		both, ok := join(before, after)
+		moved := slices.ContainsFunc(affonCounters, func(name string) bool { return both.Signals[name].Last > both.Signals[name].Warm })
+		if !ok || !moved {
+			return nil
+		}
+		return []measure.Finding{{
+			Severity: Note, Evidence: Inferred,
+			Text: "no counter fell from the one snapshot to the other: if they are of one process, before and after some work, what the work did can be counted",
+			Fix:  "peakgate diff --leak BEFORE AFTER, or both in one file",
+		}}
+	},
+}}
 
 // affonRun is the snapshots of one process.
 type affonRun struct{ *measure.AffonFact }

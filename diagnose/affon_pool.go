@@ -149,7 +149,7 @@ func (r affonRun) drops() (large, total, capped []measure.AffonBucket) {
 }
 
 // bucketList names buckets with their counts, as Affon's own log does.
-func bucketList(what string, bs []measure.AffonBucket) string {
+func bucketList(bs []measure.AffonBucket) string {
 	var parts []string
 	for i, b := range bs {
 		if i == 3 {
@@ -158,7 +158,7 @@ func bucketList(what string, bs []measure.AffonBucket) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s × %d", b.Bytes, b.Count))
 	}
-	return what + " " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 func oversizeBypass(r affonRun) []measure.Finding {
@@ -173,7 +173,7 @@ func oversizeBypass(r affonRun) []measure.Finding {
 	}
 	largest := slices.MaxFunc(large, func(a, b measure.AffonBucket) int { return cmp.Compare(a.Bytes, b.Bytes) }).Bytes
 	f := measure.Finding{Severity: Warning, Evidence: Inferred}
-	f.Text = fmt.Sprintf("buffers too large for the pool are made and destroyed each time, %s: %s", r.period(), bucketList("rounded to", large))
+	f.Text = fmt.Sprintf("buffers too large for the pool are made and destroyed each time, %s: rounded to %s", r.period(), bucketList(large))
 	// Older Affon takes a buffer of the threshold's own size for too large as well.
 	threshold, total := int64(oversizeDefault), int64(poolTotalDefault)
 	if largest >= oversizeDefault {
@@ -214,9 +214,9 @@ func bucketCap(r affonRun) []measure.Finding {
 		raised = append(raised, fmt.Sprintf("%s from %d to %d", b.Bytes, was, is))
 	}
 	f := measure.Finding{Severity: Warning, Evidence: Inferred}
-	f.Text = fmt.Sprintf("the pool drops buffers of the same size again and again, %s: %s; it keeps too few of them, so they are destroyed and made anew", r.period(), bucketList("", capped)[1:])
-	f.Fix = fmt.Sprintf("%s (from the default policy; keeps more of %s)%s", policy(after), strings.Join(raised[:min(3, len(raised))], ", "), r.settings())
-	f.Cost = fmt.Sprintf("up to %s more kept by the pool; AFFON_METAL_POOL_MAX_TOTAL_BYTES (%s by default) stays the bound", min(more, poolTotalDefault), measure.Bytes(poolTotalDefault))
+	f.Text = fmt.Sprintf("the pool drops buffers of the same size again and again, %s: %s; it keeps too few of them, so they are destroyed and made anew", r.period(), bucketList(capped))
+	f.Fix = fmt.Sprintf("%s, from the default policy: keeps more of %s%s", policy(after), strings.Join(raised[:min(3, len(raised))], ", "), r.settings())
+	f.Cost = fmt.Sprintf("up to %s more kept by the pool, within AFFON_METAL_POOL_MAX_TOTAL_BYTES", min(more, poolTotalDefault))
 	return []measure.Finding{f}
 }
 
@@ -231,7 +231,7 @@ func poolTotal(r affonRun) []measure.Finding {
 	}
 	more *= 2
 	f := measure.Finding{Severity: Warning, Evidence: Inferred}
-	f.Text = fmt.Sprintf("the pool drops large buffers because all that it keeps is bounded, %s: %s", r.period(), bucketList("", total)[1:])
+	f.Text = fmt.Sprintf("the pool drops large buffers because all that it keeps is bounded, %s: %s", r.period(), bucketList(total))
 	if peak, ok := r.level(measure.AffonPoolPeak); ok {
 		f.Text += fmt.Sprintf("; it kept %s at most, of %s by default", peak, measure.Bytes(poolTotalDefault))
 	}
@@ -257,7 +257,7 @@ func poolBypass(r affonRun) []measure.Finding {
 	f := measure.Finding{Severity: Warning, Evidence: Inferred}
 	f.Text = fmt.Sprintf("the pool serves little: %d hits and %d misses %s; buffers bypass it, or have too many sizes", hits, misses, r.period())
 	if hot := r.hot(r.Misses); len(hot) > 0 {
-		f.Text += "; " + bucketList("missed most:", hot)
+		f.Text += "; missed most: " + bucketList(hot)
 	}
 	f.Fix = "pad shapes to a few sizes; give temporaries that live for one step the pooled policy instead of scratch; see affon-oversize and affon-bucket-cap"
 	return []measure.Finding{f}
@@ -271,7 +271,7 @@ func newSizes(r affonRun) []measure.Finding {
 	f := measure.Finding{Severity: Note, Evidence: Inferred}
 	f.Text = fmt.Sprintf("the pool misses %d times after warm-up and drops %d buffers: the program asks for sizes that it had not asked for before", misses, drops)
 	if hot := r.hot(r.Misses); len(hot) > 0 {
-		f.Text += "; " + bucketList("missed most:", hot)
+		f.Text += "; missed most: " + bucketList(hot)
 	}
 	f.Fix = "pad shapes (sequence lengths above all) to a few sizes"
 	return []measure.Finding{f}

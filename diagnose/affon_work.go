@@ -37,7 +37,7 @@ func scratchChurn(r affonRun) []measure.Finding {
 		return nil
 	}
 	f := measure.Finding{Severity: Note, Evidence: Measured, Fix: strings.Join(fix, "; ")}
-	f.Text = fmt.Sprintf("%s %s: each temporary may be a fresh buffer", strings.Join(what, ", and "), r.period())
+	f.Text = fmt.Sprintf("%s: %s; each temporary may be a fresh buffer", r.period(), strings.Join(what, ", and "))
 	if scratch, ok := r.level(measure.AffonScratchMetal); ok && scratch > 0 {
 		f.Text += fmt.Sprintf("; scratch on Metal holds %s at the end", scratch)
 	}

@@ -117,7 +117,7 @@ func (r *reader) take(s *Snapshot, m metric) {
 	if value == 0 && !m.odd && (k.signal == footprint || k.signal == footprintPeak) {
 		s.values[k.signal] = doubtful
 		s.noFootprint = true
-		r.warn("%s is 0, so there is no data: Affon measures the footprint on macOS only", r.full)
+		r.warn("the physical footprint is given as 0, which is no data: Affon measures it on macOS only")
 		return
 	}
 	switch why := m.wrong(k.signal); {
