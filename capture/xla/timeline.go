@@ -90,6 +90,7 @@ type mark struct {
 type wait struct {
 	name       int32 // text
 	start, end int64
+	line       int32
 	retry      bool // recorded by the allocator itself
 }
 

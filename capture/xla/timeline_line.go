@@ -125,7 +125,7 @@ func (s *scan) lines() {
 	}
 	for _, g := range l.gaps {
 		if g.end-max(g.start, g.at) >= gapLow && !g.python && len(s.out.waits) < maxKept {
-			s.out.waits = append(s.out.waits, wait{name: s.later(eventText, g.id), start: g.start, end: g.end})
+			s.out.waits = append(s.out.waits, wait{name: s.later(eventText, g.id), start: g.start, end: g.end, line: l.index})
 		}
 	}
 }
@@ -484,7 +484,7 @@ func (s *scan) special(c class, b []byte, id, start, end int64, in flags, exec i
 		s.called(start)
 	case retry:
 		if len(t.waits) < maxKept {
-			t.waits = append(t.waits, wait{name: s.later(eventText, id), start: start, end: end, retry: true})
+			t.waits = append(t.waits, wait{name: s.later(eventText, id), start: start, end: end, line: s.line.index, retry: true})
 		}
 	case call:
 		if in&inCall == 0 {

@@ -82,12 +82,11 @@ func (t *hostTrace) starts(g *executed) []int64 {
 }
 
 // neverLaunched counts the executions of a group without a launch inside. known is
-// false where the client may launch elsewhere: where no execution by the same event
-// has one inside, and the event is none of those known to launch inside.
+// false where the client may launch elsewhere.
 func (t *hostTrace) neverLaunched(g *executed, launching map[string]bool) (count int64, known bool) {
 	for _, i := range g.list {
 		x := &t.executions[i-1]
-		if inner := t.text(x.inner); !launching[clientEvent(t.text(x.name))] && !strings.Contains(inner, "StreamExecutorLoadedExecutable::") {
+		if !t.launchesInside(x, launching) {
 			return 0, false
 		}
 		if !x.launched {
@@ -95,6 +94,12 @@ func (t *hostTrace) neverLaunched(g *executed, launching map[string]bool) (count
 		}
 	}
 	return count, true
+}
+
+// launchesInside tells whether a client launches inside of the event that executes: where
+// an execution by the same event has a launch inside, or it is known to.
+func (t *hostTrace) launchesInside(x *execution, launching map[string]bool) bool {
+	return launching[clientEvent(t.text(x.name))] || strings.Contains(t.text(x.inner), "StreamExecutorLoadedExecutable::")
 }
 
 // launching gives the events, of those that execute, which launch inside.

@@ -266,6 +266,31 @@ func TestNoGap(t *testing.T) {
 	}
 }
 
+// TestRefused: a request may be larger than all of a pool that is mostly free. What does
+// nothing but allocate, and an execution that never launched, tell that it was refused.
+func TestRefused(t *testing.T) {
+	const second = 1_000_000
+	se := clients["stream executor"]
+	for name, c := range map[string]struct {
+		events []at
+		want   int64
+	}{
+		"allocations of a module": {[]at{{"Build buffer allocations", second, 10*second + 50, nil}}, 1},
+		"outputs":                 {[]at{{"[0] AllocateOutputBuffersWithInputReuse", second, 10*second + 50, nil}}, 1},
+		"never launched":          {[]at{{se.events[2], second, 10*second + 90, nil}, {se.events[3], second + 5, 10*second + 80, nil}}, 1},
+		"launched":                {[]at{{se.events[2], second, 10*second + 90, nil}, {se.events[3], second + 5, 10*second + 80, nil}, {se.launch, second + 20, 10, nil}}, 0},
+		"another client":          {[]at{{"TfrtGpuExecutable::ExecuteHelper", second, 10*second + 90, nil}}, 0},
+		"another operation":       {[]at{{"KernelExecute", second, 10*second + 50, nil}}, 0},
+	} {
+		p := newPool("GPU_0_bfc", 16<<20)
+		p.limit = 256 << 20
+		_, m := measured(t, newHost().line("python", append([]at{p.alloc(1, 1, 100)}, c.events...)...).space())
+		if n, _ := findRow(t, m, "oom.events").Value.Int64(); n != c.want {
+			t.Errorf("%s: %d failed allocations, want %d: %+v", name, n, c.want, m.Facts.Waits)
+		}
+	}
+}
+
 // TestFrames: contributors carry the user's frame, and their keys no lines.
 func TestFrames(t *testing.T) {
 	keys := map[string]string{}
