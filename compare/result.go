@@ -64,6 +64,9 @@ type Tool struct {
 type Revision struct {
 	Commit string `json:"commit"`
 	Ref    string `json:"ref"`
+	// PullRequest is the number of the pull request that the run was of; 0 where
+	// it was of none. Whoever posts a result from elsewhere must prove it.
+	PullRequest int `json:"pull_request,omitempty"`
 }
 
 // Base says what the head was compared with, and how it was found.

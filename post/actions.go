@@ -121,6 +121,16 @@ func (a *Actions) EndGroup() {
 	}
 }
 
+// Mask keeps a secret out of the log: the runner then shows stars for it.
+func (a *Actions) Mask(secret string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.Active() && secret != "" {
+		a.resume()
+		a.sdk.AddMask(secret)
+	}
+}
+
 // Error, Warning and Notice mark a line of a file. A step shows MaxAnnotations
 // of each, so the worst comes first; Close says how many were left out.
 func (a *Actions) Error(n Annotation) { a.annotate(levelError, n) }

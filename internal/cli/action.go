@@ -28,6 +28,14 @@ broken budget on its line of the budget file, and sets the step's outputs.
   PEAKGATE_BASE        one [TARGET=]X a line
   PEAKGATE_ALLOW_PATH  folders outside of the repository that the budget may
                        name, one a line
+  PEAKGATE_COMMENT     a comment on the pull request: always, on-failure (the
+                       default; it also turns a red one green) or never
+  PEAKGATE_KEY         which comment, where several gates have one each (the
+                       budget file)
+  PEAKGATE_AUTHOR      the login whose comments are ours (ask the server)
+  PEAKGATE_CHECK       on the commit: run, status, none, or auto, a status on
+                       Gitea and Forgejo
+  PEAKGATE_TOKEN       a token with pull-requests: write, for the comment
   PEAKGATE_REPORT_DIR  where report.md and result.json are written (a new folder
                        in RUNNER_TEMP)
 
@@ -55,6 +63,12 @@ func runAction(s Streams) (int, error) {
 		bases:   lines(s.Getenv("PEAKGATE_BASE")),
 		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
 	}
+	a.Mask(s.Getenv("PEAKGATE_TOKEN"))
+	p := posting{comment: cmp.Or(s.Getenv("PEAKGATE_COMMENT"), "on-failure"), check: cmp.Or(s.Getenv("PEAKGATE_CHECK"), "auto"), key: s.Getenv("PEAKGATE_KEY"), author: s.Getenv("PEAKGATE_AUTHOR")}
+	if err := p.validate(); err != nil {
+		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
+		return ExitUsage, errors.Join(err, a.Close())
+	}
 	a.Group("peakgate check")
 	r, _, err := o.check(Streams{Stdout: a, Stderr: a, Getenv: s.Getenv})
 	if err != nil {
@@ -64,11 +78,17 @@ func runAction(s Streams) (int, error) {
 		err = errors.Join(a.Summary(problemPage(err)), a.Close())
 		return ExitUsage, err
 	}
+	if event, err := post.ReadEvent(s.Getenv); err == nil {
+		r.Head.PullRequest = event.Pull
+	}
 	code, err := showResult(a, r, s)
 	if err != nil {
 		report.Problem(a, err)
 		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
 		code = max(code, ExitNoData)
+	}
+	if a.Active() {
+		showPosted(a, p.post(r, resultMarks(r), s)) // the verdict stands without it
 	}
 	return code, a.Close()
 }

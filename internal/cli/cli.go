@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -35,6 +36,8 @@ type Streams struct {
 	Getenv         func(string) string
 	// Now is the clock: waivers expire by it. Nil is the system's.
 	Now func() time.Time
+	// Transport carries requests to a code host; nil is the network.
+	Transport http.RoundTripper
 	// Terminal tells whether Stderr is a terminal: progress is drawn on it.
 	Terminal bool
 }
@@ -70,7 +73,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{checkCommand, measureCommand, diffCommand, explainCommand, budgetCommand, actionCommand, versionCommand}
+	return []command{checkCommand, measureCommand, diffCommand, explainCommand, budgetCommand, actionCommand, commentCommand, versionCommand}
 }
 
 // usageError is a wrong use of the command line: exit code 2.

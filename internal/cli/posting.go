@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/post"
+	"github.com/peakgate/peakgate/report"
+)
+
+// posting is what is asked of posts to a code host.
+type posting struct {
+	comment string // always, on-failure or never
+	check   string // auto, none, run or status
+	key     string // empty: the budget file
+	author  string
+	pull    int // instead of the event's
+}
+
+var (
+	commentModes = []string{"always", "on-failure", "never"}
+	checkModes   = []string{"auto", "none", "run", "status"}
+)
+
+func (p posting) validate() error {
+	if !slices.Contains(commentModes, p.comment) {
+		return usagef("comment: want %s, got %.40q", strings.Join(commentModes, ", "), p.comment)
+	}
+	if !slices.Contains(checkModes, p.check) {
+		return usagef("check: want %s, got %.40q", strings.Join(checkModes, ", "), p.check)
+	}
+	return nil
+}
+
+// posted is what became of the posts: a line for the log, and whether something
+// failed that is no lack of permission.
+type posted struct {
+	line string
+	err  error
+}
+
+// post shows a result on the pull request. Nothing that goes wrong with it
+// changes a verdict.
+func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) posted {
+	event, err := post.ReadEvent(s.Getenv)
+	if err != nil {
+		return posted{"no comment: the event cannot be read", err}
+	}
+	if p.comment == "never" && (p.check == "none" || p.check == "auto") {
+		return posted{line: "no comment: comment is never"}
+	}
+	token := cmp.Or(s.Getenv("PEAKGATE_TOKEN"), s.Getenv("GITHUB_TOKEN"))
+	if token == "" {
+		return posted{line: "no comment: there is no token"}
+	}
+	host, err := post.Dial(post.Account{API: s.Getenv("GITHUB_API_URL"), Repository: s.Getenv("GITHUB_REPOSITORY"), Token: token, Author: p.author}, s.Transport)
+	if err != nil {
+		return posted{"no comment", err}
+	}
+	ctx := context.Background()
+	if err := p.mark(ctx, host, event, r, marks, s); err != nil && post.KindOf(err) != post.Denied {
+		return posted{"no check", err}
+	}
+	if p.comment == "never" {
+		return posted{line: "no comment: comment is never"}
+	}
+	pull, run, none := p.place(ctx, host, event, r)
+	if none != nil {
+		return *none
+	}
+	return p.stick(ctx, host, event, r, pull, run)
+}
+
+// place finds the pull request to comment on, and the run that the result is of.
+// none is set where there is nothing to do.
+func (p posting) place(ctx context.Context, host *post.Host, event post.Event, r *compare.Result) (pull int, run post.Run, none *posted) {
+	switch {
+	case event.Measured != nil:
+		n, err := host.Prove(ctx, *event.Measured, r.Head.PullRequest)
+		switch {
+		case errors.Is(err, post.ErrOutdated):
+			return 0, run, &posted{line: "no comment: " + err.Error()}
+		case err != nil:
+			return 0, run, &posted{"no comment: the run is not proved to be the pull request's", err}
+		}
+		return n, event.Measured.Run, nil
+	case p.pull > 0:
+		return p.pull, event.Run, nil
+	case event.Pull > 0:
+		return event.Pull, event.Run, nil
+	}
+	return 0, run, &posted{line: fmt.Sprintf("no comment: the event %q has no pull request", event.Name)}
+}
+
+// red tells that somebody has to do something.
+func red(r *compare.Result) bool { return exitCode(r.Verdict) != ExitPass }
+
+func (p posting) stick(ctx context.Context, host *post.Host, event post.Event, r *compare.Result, pull int, run post.Run) posted {
+	text, err := renderResult(r, "markdown")
+	short, err2 := render(func(w io.Writer) error { return report.Brief(w, r) })
+	if err := errors.Join(err, err2); err != nil {
+		return posted{"no comment", err}
+	}
+	done, url, err := post.Sync(ctx, host, post.Sticky{
+		Pull: pull, Key: cmp.Or(p.key, filepath.ToSlash(r.Config)), Run: run, Text: string(text), Short: string(short),
+		Update: p.comment == "on-failure" && !red(r),
+	})
+	switch {
+	case post.KindOf(err) == post.Denied && event.Fork:
+		return posted{line: "no comment: the token of a fork's pull request only reads; docs/posting.md tells how a second workflow comments"}
+	case post.KindOf(err) == post.Denied, post.KindOf(err) == post.Gone:
+		return posted{line: "no comment: " + err.Error()}
+	case err != nil:
+		return posted{"no comment", err}
+	case done == post.NotNeeded:
+		return posted{line: "no comment: comment is on-failure, and nothing failed"}
+	case done == post.Superseded:
+		return posted{line: "no comment: a newer run has written it: " + url}
+	}
+	return posted{line: fmt.Sprintf("comment: %s %s", done, url)}
+}
+
+// mark sets a status or makes a check run on the commit. A job's own result is
+// the check that GitHub requires, so by default only the servers that show no
+// annotations get a status.
+func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, r *compare.Result, marks []post.Mark, s Streams) error {
+	mode := p.check
+	if mode == "auto" {
+		mode = "none"
+		if host.Plain() {
+			mode = "status"
+		}
+	}
+	name := "peakgate"
+	if p.key != "" {
+		name += " (" + p.key + ")"
+	}
+	page := runPage(s)
+	switch {
+	case event.Commit == "" || mode == "none":
+		return nil
+	case mode == "run" && !host.Plain():
+		text, err := renderResult(r, "markdown")
+		if err != nil {
+			return err
+		}
+		conclusion := map[bool]string{true: "failure", false: "success"}[red(r)]
+		return host.Check(ctx, post.CheckRun{Name: name, Commit: event.Commit, Conclusion: conclusion, Title: report.Sentence(r), Summary: string(text), URL: page, Marks: marks})
+	}
+	state := map[compare.Verdict]string{compare.Fail: "failure", compare.NoData: "error"}[r.Verdict]
+	return host.SetStatus(ctx, event.Commit, post.Status{Context: name, State: cmp.Or(state, "success"), Description: report.Sentence(r), URL: page})
+}
+
+// runPage is the page of the workflow's run; empty where it is not known.
+func runPage(s Streams) string {
+	server, repository, id := s.Getenv("GITHUB_SERVER_URL"), s.Getenv("GITHUB_REPOSITORY"), s.Getenv("GITHUB_RUN_ID")
+	if server == "" || repository == "" || id == "" {
+		return ""
+	}
+	return server + "/" + repository + "/actions/runs/" + id
+}
