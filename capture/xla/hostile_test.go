@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -151,6 +152,10 @@ func TestMalformed(t *testing.T) {
 	for range 40 {
 		deep = message{}.int(2, 13).bytes(4, deep)
 	}
+	var tooMany []message // 130 allocations of the largest size that is believed
+	for i := range int64(130) {
+		tooMany = append(tooMany, message{}.bytes(3, allocation(i, maxSize, 0)))
+	}
 	cut := message{}.bytes(1, message{}.text(1, "m").text(2, "main").bytes(3, message{}.bytes(2, message{}.text(1, "x"))))
 	for _, c := range []struct {
 		name string
@@ -199,6 +204,7 @@ func TestMalformed(t *testing.T) {
 		{"freed twice", hlo(in, two, one, message{}.bytes(4, trace(event{Alloc, 1, 0}, event{Free, 1, 0}, event{Free, 1, 0}))), "event 2: buffer 1 is freed more often than allocated"},
 		{"negative heap", hlo(in, message{}.bytes(1, buffer(1, 10, 1, 0)).bytes(1, buffer(2, 5, 2, 0)), one,
 			message{}.bytes(4, trace(event{Alloc, 1, 0}, event{ShareWith, 2, 1}, event{Free, 1, 0}, event{Free, 2, 0}, event{Alloc, 2, 0}, event{Free, 2, 0}))), "event 5: freeing buffer 1 makes the heap"},
+		{"sums beyond what is added exactly", hlo(in, slices.Concat(tooMany...)), "memory space device: allocations of more than 2305843009213693951 bytes"},
 		{"shared with itself", hlo(in, two, one, message{}.bytes(4, trace(event{Alloc, 1, 0}, event{ShareWith, 1, 1}))), "buffer 1: shares memory with itself"},
 		{"a ring of sharing", hlo(in, two, one, message{}.bytes(4, trace(event{ShareWith, 1, 2}, event{ShareWith, 2, 1}))), "buffer 2: shares memory with itself"},
 		{"unknown kind of event", hlo(in, two, one, message{}.bytes(4, trace(event{3, 1, 0}))), "event 0: want a kind from 0 to 2, got 3"},
@@ -292,7 +298,7 @@ func TestBombs(t *testing.T) {
 		data []byte
 	}{
 		{"lengths of terabytes", huge},
-		{"many planes", append(space(nil, nil), repeat(message{}.bytes(1), 200_000)...)},
+		{"many planes", append(space(nil, nil), repeat(message{}.bytes(1), 1_000_000)...)},
 		{"many entries", message{}.bytes(1, message{}.text(2, metadataPlane), repeat(message{}.bytes(4), 200_000))},
 		{"many errors", append(space(nil, nil), repeat(message{}.text(2, "lost"), 100_000)...)},
 		{"many computations", message{}.bytes(1, message{}.text(1, "m").text(2, "main"), repeat(message{}.bytes(3), 200_000))},

@@ -187,6 +187,9 @@ type Frame struct {
 // libraries mark files that are not the user's own.
 var libraries = []string{"/site-packages/", "/dist-packages/", "/jax/_src/", "/lib/python", "<frozen", "<string>", "<stdin>"}
 
+// maxFrames bounds how far Source looks. Python's own stacks end at 1000 frames.
+const maxFrames = 1000
+
 // Source gives the innermost frame of the user's own code that the instruction
 // was made by; the innermost of all where every frame is in a library.
 func (m *Module) Source(o *OpMetadata) (Frame, bool) {
@@ -197,7 +200,7 @@ func (m *Module) Source(o *OpMetadata) (Frame, bool) {
 	var leaf Frame
 	found := false
 	id := o.FrameID
-	for range len(f.Frames) { // a parent that is its own ancestor ends with the count
+	for range maxFrames { // a parent that is its own ancestor ends with the count
 		if id < 1 || id > int64(len(f.Frames)) {
 			break
 		}

@@ -456,7 +456,7 @@ func TestTimelineHostile(t *testing.T) {
 	for range 2 * maxHostPlanes {
 		many = many.bytes(1, plane)
 	}
-	for range 200_000 {
+	for range 1_000_000 {
 		many = many.bytes(1, message{}.int(1, 1).text(2, "p"))
 	}
 	if _, m = measured(t, many); len(m.Facts.Timelines) != 1 {
