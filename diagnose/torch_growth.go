@@ -52,7 +52,7 @@ func growth(s *measure.SnapshotFact) (perStep measure.Bytes, sites []measure.Sit
 	}
 	perStep = measure.Bytes(math.Round(t.BytesPerStep))
 	live, _ := liveSet(s)
-	if perStep*growthHorizon < growthFloor(live) {
+	if perStep*growthHorizon < growthFloor(live) || level(s) {
 		return 0, nil, false
 	}
 	return perStep, growing(s), true
@@ -267,6 +267,25 @@ func referenceCycles(_ *measure.Measurement, s *measure.SnapshotFact) []measure.
 		Text: fmt.Sprintf("live memory at the end of steps rises by up to %s over several steps and then falls back at once, %d times: tensors wait for Python's cycle collector, or for code that runs every few steps",
 			rise, falls),
 	}}
+}
+
+// level tells a sawtooth whose low points do not rise: what is left of a rise that the
+// history cuts is no growth.
+func level(s *measure.SnapshotFact) bool {
+	if _, falls := sawtooth(s); falls < 2 {
+		return false
+	}
+	first, last := measure.Bytes(-1), measure.Bytes(0)
+	for _, t := range s.Steps.Steps {
+		if t.Counted && t.NetBytes < 0 {
+			last = t.StartBytes + t.NetBytes
+			if first < 0 {
+				first = last
+			}
+		}
+	}
+	live, _ := liveSet(s)
+	return (last-first)*growthHorizon < growthFloor(live)*measure.Bytes(s.Steps.Counted)
 }
 
 // sawtooth gives the largest rise over several steps that one step takes back,

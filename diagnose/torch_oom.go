@@ -88,10 +88,16 @@ func verdict(o measure.OOMFact, device measure.Bytes) string {
 			return "foreign"
 		}
 		return "pressure"
-	case o.Layout != "" && o.UsableBytes+left < o.RequestBytes:
+	case o.Layout != "" && (o.UsableBytes+left < o.RequestBytes || elsewhere(o)):
 		return "stranded"
 	}
 	return "fragmentation"
+}
+
+// elsewhere tells that a range which this request may not use would have served it,
+// and that most of what is free is of that kind.
+func elsewhere(o measure.OOMFact) bool {
+	return o.LargestUsableBytes < o.RequestBytes && o.LargestBytes >= o.RequestBytes && o.InactiveBytes > 2*o.UsableBytes
 }
 
 // freeBytes are the free ranges of all segments: where the layout is not known,
@@ -261,6 +267,9 @@ func stranded(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 	f := measure.Finding{SavingBytes: o.PrivateBytes + other}
 	f.Text = figures(o) + fmt.Sprintf("; of what is reserved and free it can use only %s%s: %s are in private pools, %s belong to another stream or to the pool of small blocks",
 		o.UsableBytes, about(o), o.PrivateBytes, other)
+	if elsewhere(o) {
+		f.Text += fmt.Sprintf("; the largest free range, %s, would have served it", o.LargestBytes)
+	}
 	if o.PrivateBytes >= other {
 		f.Fix = "drop CUDA graphs and torch.cuda.MemPool objects that are no longer needed, or let graphs share one pool (torch.cuda.graph(…, pool=torch.cuda.graph_pool_handle()))"
 	} else {

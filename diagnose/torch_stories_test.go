@@ -274,3 +274,40 @@ func TestTorchPublicCaptures(t *testing.T) {
 		}
 	}
 }
+
+// TestMadeFailures: programs of our own, run on PyTorch's allocator, that have one thing
+// wrong each: the finding says which.
+func TestMadeFailures(t *testing.T) {
+	for _, c := range []struct {
+		name, rules, text, at string
+		saving                measure.Bytes
+	}{
+		{"oom_limit", "torch-oom-limit", "the device had more left than was asked for", "fill.py:13", 0},
+		{"oom_foreign", "torch-oom-foreign", "of the device's 4.00 GiB, 3.42 GiB are held outside of PyTorch's allocator", "fill.py:13", 3500 << 20},
+		{"oom_stranded", "torch-oom-stranded", "2.00 GiB are in private pools, 0 B belong to another stream", "oom_stranded.py:12", 2 << 30},
+		{"oom_stream", "torch-oom-stranded", "360.00 MiB belong to another stream or to the pool of small blocks; the largest free range, 15.00 MiB, would have served it", "oom_stream.py:12", 360 << 20},
+		{"cycles", "torch-reference-cycles", "Python's cycle collector freed 192.00 MiB of tensors in 24 frees", "", 0},
+		{"thrash", "torch-thrash", "empty_cache() returned 48 segments at thrash.py:14; that costs time, not memory", "thrash.py:14", 0},
+		{"ddp", "", "", "", 0},
+	} {
+		m, err := capture.Measure("", []string{filepath.Join("..", "fixtures", "torch", c.name+".pickle.gz")}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs := Run(Input{Head: m, DeviceMemory: 4 << 30})
+		wrong := slices.DeleteFunc(slices.Clone(fs), func(f measure.Finding) bool { return f.Severity == Note })
+		if got := rules(wrong); got != c.rules {
+			t.Errorf("%s: findings %q, want %q", c.name, got, c.rules)
+			continue
+		}
+		if c.rules == "" {
+			if got := rules(fs); !strings.Contains(got, "torch-replication") {
+				t.Errorf("%s: notes %q", c.name, got)
+			}
+			continue
+		}
+		if f := wrong[0]; !strings.Contains(f.Text, c.text) || place(f.Source) != c.at || f.SavingBytes != c.saving || f.Evidence != Measured {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}

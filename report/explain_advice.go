@@ -49,6 +49,15 @@ func (e *explainer) sentence() string {
 	return "nothing stands out: " + size
 }
 
+// verdicts are the words for what a failed allocation lacked.
+var verdicts = map[string]string{
+	"torch-oom-fragmentation": "fragmentation",
+	"torch-oom-pressure":      "pressure, live tensors fill the device",
+	"torch-oom-stranded":      "what is free is where this request cannot use it",
+	"torch-oom-limit":         "a limit of the process, not the device",
+	"torch-oom-foreign":       "the rest is held outside of PyTorch's allocator",
+}
+
 // headlineOf takes the first clause of a finding, and says which pattern it is where
 // the clause does not.
 func headlineOf(f measure.Finding) string {
@@ -56,8 +65,10 @@ func headlineOf(f measure.Finding) string {
 	if len(text) > longest {
 		text, _, _ = strings.Cut(text, ": ")
 	}
-	if torch, ok := strings.CutPrefix(f.Rule, "torch-"); ok {
-		verdict := strings.ReplaceAll(strings.TrimPrefix(torch, "oom-"), "-", " ")
+	if words := verdicts[f.Rule]; words != "" {
+		text += ": " + words
+	} else if torch, ok := strings.CutPrefix(f.Rule, "torch-"); ok {
+		verdict := strings.ReplaceAll(torch, "-", " ")
 		if first, _, _ := strings.Cut(verdict, " "); !strings.Contains(text, first) {
 			text += ": " + verdict
 		}
@@ -65,7 +76,7 @@ func headlineOf(f measure.Finding) string {
 	if at := placeOf(f.Source); at != "" && !strings.Contains(text, at) {
 		text += ", " + at
 	}
-	if f.SavingBytes > 0 && len(text) < longest/2 {
+	if f.SavingBytes > 0 && len(text) < longest/2 && verdicts[f.Rule] == "" {
 		text += fmt.Sprintf("; up to %s can be saved", f.SavingBytes)
 	}
 	if f.Evidence == diagnose.Inferred {

@@ -69,13 +69,15 @@ func textFindings(out io.Writer, indent, word string, fs []measure.Finding) {
 	for _, f := range fs {
 		if word == "" {
 			fmt.Fprintf(out, "\n%s%s: %s  (%s)\n", indent, f.Severity, plain(f.Rule), f.Evidence)
-			fmt.Fprintf(out, "%s  %s\n", indent, plain(f.Text))
+			wrapped(out, indent+"  ", indent+"  ", plain(f.Text))
 		} else {
 			fmt.Fprintf(out, "%s%s: %s\n", indent, word, plain(f.Text))
 		}
 		for i, line := range strings.Split(remedy(f), "\n") { // code has several lines
 			switch {
 			case line == "":
+			case i == 0 && word == "":
+				wrapped(out, indent+"  fix: ", indent+"    ", plain(line))
 			case i == 0:
 				fmt.Fprintf(out, "%s  fix: %s\n", indent, plain(line))
 			default:
