@@ -41,6 +41,14 @@ func FuzzRun(f *testing.F) {
 			f.Add(bad, good)
 		}
 	}
+	for _, c := range affonCases {
+		bad, err := json.Marshal(c.bad.Head)
+		good, err2 := json.Marshal(c.good[0].Head)
+		if err != nil || err2 != nil {
+			f.Fatal(err, err2)
+		}
+		f.Add(bad, good)
+	}
 	f.Fuzz(func(t *testing.T, head, base []byte) {
 		h, err := measure.Decode(bytes.NewReader(head), "head")
 		if err != nil {
@@ -50,7 +58,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			b = nil
 		}
-		for _, in := range []Input{{Head: h}, {Head: h, Base: b}} {
+		for _, in := range []Input{{Head: h}, {Head: h, Base: b}, {Head: h, Base: b, Earlier: true}} {
 			first, second := Run(in), Run(in)
 			if gist(first) != gist(second) {
 				t.Fatalf("two runs differ:\n%s\n%s", gist(first), gist(second))

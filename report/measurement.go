@@ -110,7 +110,7 @@ func groupTable(group []measure.Row) (rows [][]string, zero []string) {
 // measurementHolders lists who holds the bytes at a peak. Arguments, outputs
 // and the need repeat the same buffers, so only peaks and the end are told.
 func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
-	if r.Name != "plan.heap_peak_bytes" && r.Name != heldRow(m, r.Labels) || r.Value == nil {
+	if r.Name != "plan.heap_peak_bytes" && r.Name != "footprint.end_bytes" && r.Name != heldRow(m, r.Labels) || r.Value == nil {
 		return
 	}
 	cs := m.ContributorsOf(r.Name, r.Labels)
@@ -118,7 +118,7 @@ func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
 		return
 	}
 	fmt.Fprintf(out, "\nwho holds %s of %s {%s}\n", r.Value.Format(r.Unit), r.Name, plain(r.Labels.Key()))
-	rows := [][]string{{"bytes", "count", "allocated at"}}
+	rows := [][]string{{"bytes", "count", holder(r.Name)}}
 	var rest measure.Bytes
 	for i, c := range cs {
 		if i >= holders {
@@ -131,6 +131,15 @@ func measurementHolders(out io.Writer, m *measure.Measurement, r measure.Row) {
 	if rest > 0 {
 		fmt.Fprintf(out, "  %d more hold %s\n", len(cs)-holders, rest)
 	}
+}
+
+// holder is the title of who holds a metric's bytes: parts of a footprint are no
+// places in a program.
+func holder(metric string) string {
+	if strings.HasPrefix(metric, "footprint.") {
+		return "part"
+	}
+	return "allocated at"
 }
 
 // heldRow is the row of live memory whose holders are told: the peak's, or the
@@ -193,7 +202,7 @@ func Diff(w io.Writer, d *compare.Diff) error {
 func diffContributors(out io.Writer, d *compare.Diff) {
 	for i := 0; i < len(d.Contributors); {
 		first := d.Contributors[i]
-		rows, left := [][]string{{"change", "base", "head", "count", "allocated at"}}, 0
+		rows, left := [][]string{{"change", "base", "head", "count", holder(first.Metric)}}, 0
 		for ; i < len(d.Contributors) && d.Contributors[i].Metric == first.Metric && d.Contributors[i].Labels.Key() == first.Labels.Key(); i++ {
 			if c := d.Contributors[i]; len(rows) <= holders {
 				rows = append(rows, []string{c.Delta().Signed(), c.BaseBytes.String(), c.HeadBytes.String(), counts(c.Contributor), textStyle.name(c.Display)})

@@ -198,9 +198,9 @@ func textContributorTable(out io.Writer, c *compare.Check, told tables) {
 		fmt.Fprintf(out, "    allocated at: as in %s above\n", plain(before))
 		return
 	}
-	rows := [][]string{{"change", "base", "head", "count", "allocated at"}}
+	rows := [][]string{{"change", "base", "head", "count", holder(c.Metric)}}
 	if c.Base == nil {
-		rows = [][]string{{"bytes", "count", "allocated at"}}
+		rows = [][]string{{"bytes", "count", holder(c.Metric)}}
 	}
 	for _, s := range shown {
 		name := textStyle.name(s.Display)

@@ -101,7 +101,7 @@ func TestFixtures(t *testing.T) {
 		"poll.jsonl.gz": {FormatTelemetry, wants{
 			{"footprint.peak_bytes", ""}:         "Affon gives 0: it measures the footprint on macOS only; run it under peakgate watch",
 			{"live.end_bytes", "allocator=cuda"}: "734,003,200 B", {"pool.hit_ratio", "pool=device"}: "1", {"pool.misses", "pool=device"}: "0",
-			{"growth.bytes_per_step", "series=live_cuda"}: "2.097152e+06 B/step", {"growth.bytes_per_step", "series=footprint"}: "absent",
+			{"growth.bytes_per_step", "series=live_cuda"}: "2,097,152 B/step", {"growth.bytes_per_step", "series=footprint"}: "absent",
 			{"footprint.end_bytes", ""}: "absent", {"footprint.unattributed_bytes", ""}: "absent",
 		}, []string{"given as 0"}},
 		"oldest_names.json": {FormatTelemetry, wants{
