@@ -114,8 +114,9 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 			peak.add(b.stack, b.fate, b.size, 1)
 		}
 	})
-	for _, b := range t.freed {
-		peak.add(b.stack, b.fate, b.size, 1)
+	t.sumFreed()
+	for _, v := range t.freedSums {
+		peak.add(v.Stack, v.fate, v.Bytes, v.Count)
 	}
 	peak.add(BeforeRecording, kept, t.unmatchedAfter, t.unmatchedAfterCount)
 	d.Peak, d.peakShares = peak.sorted(), peak.shares()

@@ -20,13 +20,11 @@ type stream struct {
 	state int
 	memo  map[string]uint32
 	next  uint32
+	depth int   // frames of a stack
+	live  int64 // blocks live at one time
 }
 
-const (
-	streamDepth  = 30   // frames of a stack
-	streamStacks = 200  // distinct stacks
-	streamLive   = 5000 // blocks live at one time
-)
+const streamStacks = 200 // distinct stacks
 
 func (s *stream) str(v string) {
 	if i, ok := s.memo[v]; ok {
@@ -98,7 +96,7 @@ func (s *stream) entry(action string, addr, size int64, stack int) {
 	s.buf = append(s.buf, ']')
 	s.memoize("")
 	s.buf = append(s.buf, '(')
-	for i := range streamDepth {
+	for i := range s.depth {
 		s.frame((stack*7 + i) % 900)
 	}
 	s.buf = append(s.buf, "eu"...)
@@ -126,10 +124,10 @@ func (s *stream) Read(p []byte) (int, error) {
 			s.buf = append(s.buf, '(')
 			for range 300 {
 				i := int64(s.event)
-				slot := i / 3 % streamLive
+				slot := i / 3 % s.live
 				addr, size := slot<<21, 1+slot*300
 				switch {
-				case i < 3*streamLive:
+				case i < 3*s.live:
 					s.entry("alloc", slot<<21+i%3<<40, size, int(slot)%streamStacks)
 				default:
 					s.entry([]string{"free_requested", "free_completed", "alloc"}[i%3], addr, size, int(slot)%streamStacks)
@@ -152,13 +150,14 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestGigabyte reads 1 GiB of events, plain and as the text of a page, in less
-// than 512 MiB: go test -tags large -run Gigabyte -v ./capture/torch
+// TestGigabyte reads 1 GiB of events, also of many short ones with many blocks
+// live, in less than 512 MiB: go test -tags large -run Gigabyte -v ./capture/torch
 func TestGigabyte(t *testing.T) {
-	for _, size := range []int64{64 << 20, 1 << 30} {
+	for _, src := range []*stream{{left: 64 << 20, depth: 30, live: 5000}, {left: 1 << 30, depth: 30, live: 5000}, {left: 1 << 30, depth: 1, live: 2_000_000}} {
+		size := src.left
 		runtime.GC()
 		start := time.Now()
-		src := &stream{left: size, memo: map[string]uint32{}}
+		src.memo = map[string]uint32{}
 		s, err := Read(src, -1, "large.pickle", Options{})
 		if err != nil {
 			t.Fatal(err)

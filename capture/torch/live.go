@@ -1,12 +1,24 @@
 package torch
 
-// liveSet holds the live blocks of one device by address. It is a hash table
-// with open addressing, as each allocation goes in and out of it.
+// liveSet holds the live blocks of one device by address. Each allocation goes in
+// and out of it, so it is a hash table with open addressing; it grows by splitting
+// one small table at a time (extendible hashing), so that no large one is copied.
 type liveSet struct {
-	table []liveBlock // a power of two; empty entries have event 0
-	count int
-	seed  uint64
+	tables []*liveTable // by the first bits of the hash; neighbours may share one
+	bits   uint8        // how many bits
+	count  int
+	seed   uint64
 }
+
+// liveTable holds the blocks whose hashes agree in their first bits.
+type liveTable struct {
+	blocks []liveBlock // a power of two; empty entries have event 0
+	count  int
+	bits   uint8 // in how many bits the hashes agree
+}
+
+// liveTableLimit is the largest table: one that is full is split.
+const liveTableLimit = 1 << 11
 
 // liveBlock is a block that the history has allocated and not yet freed.
 type liveBlock struct {
@@ -18,15 +30,23 @@ type liveBlock struct {
 	fate  fate
 }
 
-func (s *liveSet) home(addr uint64) int { return int(mix(addr, s.seed)) & (len(s.table) - 1) }
+func (t *liveTable) home(hash uint64) int { return int(hash) & (len(t.blocks) - 1) }
+
+// table gives the table of a hash.
+func (s *liveSet) table(hash uint64) *liveTable { return s.tables[hash>>(64-s.bits)] }
 
 // find gives the entry of an address, or the empty one where it would go.
 func (s *liveSet) find(addr uint64) *liveBlock {
-	if len(s.table) == 0 {
+	if len(s.tables) == 0 {
 		return &liveBlock{}
 	}
-	for i := s.home(addr); ; i = (i + 1) & (len(s.table) - 1) {
-		if e := &s.table[i]; e.event == 0 || e.addr == addr {
+	hash := mix(addr, s.seed)
+	return s.table(hash).find(addr, hash)
+}
+
+func (t *liveTable) find(addr, hash uint64) *liveBlock {
+	for i := t.home(hash); ; i = (i + 1) & (len(t.blocks) - 1) {
+		if e := &t.blocks[i]; e.event == 0 || e.addr == addr {
 			return e
 		}
 	}
@@ -34,22 +54,60 @@ func (s *liveSet) find(addr uint64) *liveBlock {
 
 // put adds a block or replaces that of the same address.
 func (s *liveSet) put(b liveBlock) (replaced bool) {
-	if 4*(s.count+1) > 3*len(s.table) {
-		old := s.table
-		s.table = make([]liveBlock, max(64, 2*len(old)))
-		for _, e := range old {
-			if e.event != 0 {
-				*s.find(e.addr) = e
-			}
-		}
+	if len(s.tables) == 0 {
+		s.tables = []*liveTable{{blocks: make([]liveBlock, 64)}}
 	}
-	e := s.find(b.addr)
+	hash := mix(b.addr, s.seed)
+	t := s.table(hash)
+	for 5*(t.count+1) > 4*len(t.blocks) {
+		s.grow(t, hash)
+		t = s.table(hash)
+	}
+	e := t.find(b.addr, hash)
 	replaced = e.event != 0
 	if !replaced {
 		s.count++
+		t.count++
 	}
 	*e = b
 	return replaced
+}
+
+// grow makes a table larger or splits it by the next bit of the hashes.
+func (s *liveSet) grow(t *liveTable, hash uint64) {
+	old := t.blocks
+	t.blocks, t.count = make([]liveBlock, min(2*len(old), liveTableLimit)), 0
+	if len(old) == liveTableLimit {
+		if t.bits == s.bits {
+			s.widen()
+		}
+		t.bits++
+		half := &liveTable{blocks: make([]liveBlock, liveTableLimit), bits: t.bits}
+		// The places of the old table: the second half of them is the new one's.
+		n := 1 << (s.bits - t.bits)
+		first := int(hash>>(64-s.bits)) &^ (2*n - 1)
+		for i := range n {
+			s.tables[first+n+i] = half
+		}
+	}
+	for _, b := range old {
+		if b.event != 0 {
+			hash := mix(b.addr, s.seed)
+			to := s.table(hash)
+			*to.find(b.addr, hash) = b
+			to.count++
+		}
+	}
+}
+
+// widen takes one more bit of the hashes to tell tables apart.
+func (s *liveSet) widen() {
+	tables := make([]*liveTable, 2*len(s.tables))
+	for i := range tables {
+		tables[i] = s.tables[i/2]
+	}
+	s.tables = tables
+	s.bits++
 }
 
 // take removes a block.
@@ -57,32 +115,42 @@ func (s *liveSet) take(addr uint64) (b liveBlock, ok bool) {
 	if s.count == 0 {
 		return b, false
 	}
-	mask := len(s.table) - 1
-	i := s.home(addr)
-	for s.table[i].addr != addr || s.table[i].event == 0 {
-		if s.table[i].event == 0 {
+	hash := mix(addr, s.seed)
+	t := s.table(hash)
+	mask := len(t.blocks) - 1
+	i := t.home(hash)
+	for t.blocks[i].addr != addr || t.blocks[i].event == 0 {
+		if t.blocks[i].event == 0 {
 			return b, false
 		}
 		i = (i + 1) & mask
 	}
-	b = s.table[i]
+	b = t.blocks[i]
 	s.count--
+	t.count--
 	// Close the gap: move back each follower that its home allows.
-	for j := (i + 1) & mask; s.table[j].event != 0; j = (j + 1) & mask {
-		if (j-s.home(s.table[j].addr))&mask >= (j-i)&mask {
-			s.table[i] = s.table[j]
+	for j := (i + 1) & mask; t.blocks[j].event != 0; j = (j + 1) & mask {
+		if (j-t.home(mix(t.blocks[j].addr, s.seed)))&mask >= (j-i)&mask {
+			t.blocks[i] = t.blocks[j]
 			i = j
 		}
 	}
-	s.table[i] = liveBlock{}
+	t.blocks[i] = liveBlock{}
 	return b, true
 }
 
 // all calls f for each block.
 func (s *liveSet) all(f func(liveBlock)) {
-	for _, e := range s.table {
-		if e.event != 0 {
-			f(e)
+	var last *liveTable
+	for _, t := range s.tables {
+		if t == last {
+			continue // neighbours share it
+		}
+		last = t
+		for _, b := range t.blocks {
+			if b.event != 0 {
+				f(b)
+			}
 		}
 	}
 }

@@ -118,6 +118,12 @@ func (m *machine) run() error {
 		m.sp = sp
 		var err error
 		switch op {
+		case 'h', 'j': // what is not in the first part of the memo, or a container
+			i := uint32(buf[pos+1])
+			if op == 'j' {
+				i = binary.LittleEndian.Uint32(buf[pos+1:])
+			}
+			err = m.recall(i)
 		case 0x94: // MEMOIZE
 			err = m.memoize(m.memoNext())
 			memo = m.memo

@@ -169,13 +169,20 @@ func mapped[T any](vs []T) []string {
 	return out
 }
 
-// TestLiveSet compares the hash table with a map.
+// TestLiveSet compares the hash table with a map: of few addresses that come and go
+// often, and of many, for which its tables split.
 func TestLiveSet(t *testing.T) {
+	for _, addresses := range [...]int{600, 60000} {
+		testLiveSet(t, addresses)
+	}
+}
+
+func testLiveSet(t *testing.T, addresses int) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	s, want := liveSet{seed: rng.Uint64()}, map[uint64]liveBlock{}
-	for i := range int64(20000) {
-		addr := uint64(rng.IntN(600)) << 9
-		if i < 5000 || rng.IntN(2) == 0 {
+	for i := range 20000 + 4*int64(addresses) {
+		addr := uint64(rng.IntN(addresses)) << 9
+		if i < 3*int64(addresses) || rng.IntN(2) == 0 {
 			b := liveBlock{addr: addr, size: i, event: i + 1, stack: StackID(i)}
 			_, there := want[addr]
 			if s.put(b) != there {

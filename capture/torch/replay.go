@@ -13,8 +13,8 @@ import (
 //
 // The live set at the peak needs no second pass and no copy at each new
 // maximum: an event number tells whether a live block was there at the peak,
-// and blocks of the peak that were freed since are kept in a list that a new
-// maximum empties. So memory is bounded by the blocks live at one time.
+// and blocks of the peak that were freed since are added up by stack until a new
+// maximum forgets them. So memory is bounded by the blocks live at one time.
 type trace struct {
 	events  int64
 	counts  [numActions]int64
@@ -27,7 +27,8 @@ type trace struct {
 
 	live      liveSet
 	peakEvent int64       // the event that made the peak, from 1; 0: the start
-	freed     []liveBlock // live at the peak, freed since
+	freed     []liveBlock // live at the peak, freed since: the newest of them
+	freedSums holdings    // and the others, added up
 	// Freed since the peak without an alloc in the history: part of the peak.
 	unmatchedAfter, unmatchedAfterCount int64
 
@@ -123,6 +124,7 @@ func (t *trace) fold(m *machine, e *entry) error {
 		if t.requested.add(size) {
 			t.peakEvent = i
 			t.freed = t.freed[:0]
+			clear(t.freedSums)
 			t.unmatchedAfter, t.unmatchedAfterCount = 0, 0
 		}
 		t.rounded.add(round(size))
@@ -138,6 +140,9 @@ func (t *trace) fold(m *machine, e *entry) error {
 			}
 			b.fate = t.freeUse(m, &b)
 			if b.event <= t.peakEvent {
+				if len(t.freed) == freedLimit {
+					t.sumFreed()
+				}
 				t.freed = append(t.freed, b)
 			}
 		} else {
@@ -198,6 +203,17 @@ func (t *trace) fold(m *machine, e *entry) error {
 		t.run = freeRun{}
 	}
 	return nil
+}
+
+// freedLimit is how many freed blocks of the peak are kept before they are added up.
+const freedLimit = 4096
+
+// sumFreed adds up the blocks of the peak that were freed.
+func (t *trace) sumFreed() {
+	for _, b := range t.freed {
+		t.freedSums.add(b.stack, b.fate, b.size, 1)
+	}
+	t.freed = t.freed[:0]
 }
 
 // freeUse counts by which pass a block was freed.
