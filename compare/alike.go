@@ -67,10 +67,14 @@ func (p programPairs) same(base, head measure.Labels) bool {
 }
 
 func deviceName(l measure.Labels) string {
+	name := "device " + l["device"]
 	if l["rank"] != "" {
-		return "rank " + l["rank"] + ", device " + l["device"]
+		name = "rank " + l["rank"] + ", " + name
 	}
-	return "device " + l["device"]
+	if l["file"] != "" {
+		name = l["file"] + ", " + name
+	}
+	return name
 }
 
 // stepWork is what one step does.
@@ -82,9 +86,9 @@ type stepWork struct {
 // lastStep is the newest whole step of a device that growth is taken from; nil
 // without one.
 func lastStep(m *measure.Measurement, labels measure.Labels) *stepWork {
-	key := labels.Key("file")
+	key := labels.Key()
 	for _, s := range m.Facts.Snapshots {
-		if s.Labels.Key("file") != key || s.Steps == nil {
+		if s.Labels.Key() != key || s.Steps == nil {
 			continue
 		}
 		for _, t := range slices.Backward(s.Steps.Steps) {
@@ -160,8 +164,14 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 	for _, f := range base.Facts.Traces {
 		baseTraces[f.Labels.Key("file")] = f
 	}
+	for _, f := range base.Facts.Traces { // a file of the same name goes before others
+		baseTraces[f.Labels.Key()] = f
+	}
 	for _, h := range head.Facts.Traces {
-		b, ok := baseTraces[h.Labels.Key("file")]
+		b, ok := baseTraces[h.Labels.Key()]
+		if !ok {
+			b, ok = baseTraces[h.Labels.Key("file")]
+		}
 		if !ok {
 			note(false, "device %s has a history only in the head", h.Labels["device"])
 			continue

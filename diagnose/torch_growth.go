@@ -91,6 +91,9 @@ func graph(sites []measure.SiteFact) bool {
 func growthText(s *measure.SnapshotFact, perStep measure.Bytes, sites []measure.SiteFact) string {
 	size := func(e measure.SiteFact) measure.Bytes { return e.GrewBytes / measure.Bytes(max(1, s.Steps.Counted)) }
 	out := fmt.Sprintf("live memory grows by %s (%s) a step over %d whole steps (marks: %s)", perStep, perStep.Exact(), s.Steps.Counted, s.Steps.Mark)
+	if s.Steps.Mark == measure.DumpMark {
+		out = fmt.Sprintf("live memory grows by %s (%s) from dump to dump, %d times (what lies between two dumps counts as a step here)", perStep, perStep.Exact(), s.Steps.Counted)
+	}
 	if len(sites) > 0 {
 		out += fmt.Sprintf("; %s at each step, allocated at %s", plural(int64(len(sites)), "site keeps blocks", "sites keep blocks"), topSites(sites, size))
 	}
@@ -174,7 +177,7 @@ func risingSites(s *measure.SnapshotFact) []measure.Finding {
 		return nil
 	}
 	e := sites[0]
-	text := fmt.Sprintf("live memory rises through the whole history, in each tenth of it; fewer than three whole steps are marked, so the growth a step is not known; allocated at %s; the first keeps %d blocks", topSites(sites, size), e.EndBlocks)
+	text := fmt.Sprintf("live memory rises through the whole history, in each tenth of it; fewer than three steps can be counted, so the growth a step is not sure; allocated at %s; the first keeps %d blocks", topSites(sites, size), e.EndBlocks)
 	if e.EndBytes%measure.Bytes(e.EndBlocks) == 0 {
 		text += fmt.Sprintf(" of %s", e.EndBytes/measure.Bytes(e.EndBlocks))
 	}

@@ -73,25 +73,28 @@ func rowPairs(in Input, metric string) (out []rowPair) {
 	return out
 }
 
-// snapshotOf is the fact of a row's device, nil where there is none.
+// snapshotOf is the fact of a row's device, nil where there is none. A row that
+// several files agree on has no label file where their facts do, and dumps of two
+// files are paired by all else: any file's fact stands in then.
 func snapshotOf(m *measure.Measurement, labels measure.Labels) *measure.SnapshotFact {
-	key := labels.Key("file")
-	for i := range m.Facts.Snapshots {
-		if m.Facts.Snapshots[i].Labels.Key("file") == key {
-			return &m.Facts.Snapshots[i]
-		}
-	}
-	return nil
+	return factOf(m.Facts.Snapshots, labels, func(f *measure.SnapshotFact) measure.Labels { return f.Labels })
 }
 
 func traceOf(m *measure.Measurement, labels measure.Labels) *measure.TraceFact {
-	key := labels.Key("file")
-	for i := range m.Facts.Traces {
-		if m.Facts.Traces[i].Labels.Key("file") == key {
-			return &m.Facts.Traces[i]
+	return factOf(m.Facts.Traces, labels, func(f *measure.TraceFact) measure.Labels { return f.Labels })
+}
+
+func factOf[T any](facts []T, labels measure.Labels, of func(*T) measure.Labels) (found *T) {
+	for i := range facts {
+		l := of(&facts[i])
+		if l.Key() == labels.Key() {
+			return &facts[i]
+		}
+		if found == nil && l.Key("file") == labels.Key("file") {
+			found = &facts[i]
 		}
 	}
-	return nil
+	return found
 }
 
 // classOf gives each site's class by its key.

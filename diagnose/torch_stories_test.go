@@ -60,6 +60,9 @@ var torchStories = []torchStory{
 	{head: "cpp_2_15", rule: "torch-growing-container", alone: "torch-growing-container", saving: 629145600, texts: []string{"allocated at serve leak_activations", "200 blocks of 3.00 MiB"}},
 	{head: "series_step12", base: "series_step03", earlier: true, steps: 9, rule: "torch-leak", alone: "torch-leak torch-growing-container", saving: 9 * 524288, at: "series.py:17",
 		texts: []string{"4.50 MiB in 9 blocks came to stay, 512.00 KiB (524,288 B) a step over 9 steps", "allocated at series.py:17 remember (+4.50 MiB, +9 blocks: 512.00 KiB and 1 block a step)"}},
+	{head: "series_step12", rule: "torch-growing-container", alone: "torch-growing-container", saving: 9 * 524288, at: "series.py:17",
+		texts: []string{"1.50 MiB (1,572,864 B) from dump to dump, 3 times", "what lies between two dumps counts as a step here"}},
+	{head: "series_step09", rule: "torch-growing-container", alone: "torch-growing-container", saving: 9 * 524288, at: "series.py:17", texts: []string{"fewer than three steps can be counted"}},
 	{head: "series_step06", base: "series_step03", earlier: true, rule: "torch-leak", alone: "torch-leak", saving: 3 * 524288, at: "series.py:17", texts: []string{"a dump over 1 dump", "3 blocks a dump"}},
 	{head: "series_step03", base: "series_step03", earlier: true, rule: "torch-leak", texts: []string{"no sign of a leak"}},
 	// Nothing changed.

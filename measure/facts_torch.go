@@ -131,12 +131,17 @@ type SiteFact struct {
 	RoseParts int64 `json:"rose_parts,omitempty"`
 }
 
+// DumpMark is the mark of steps that go from one dump to the next.
+const DumpMark = "snapshot"
+
 // StepsFact is the table of a program's steps on one device.
 type StepsFact struct {
 	// Mark is what divides the steps: "train_step", "Optimizer.step#AdamW.step",
-	// "snapshot" (one dump a step). A step goes from one mark to the next.
+	// or DumpMark: a step is then what lies between two dumps, be it one step of the
+	// program or many. A step goes from one mark to the next.
 	Mark string `json:"mark"`
-	// Marks counts the marks; the first and the last step are never counted.
+	// Marks counts the marks. The first step is never counted, and the last one only
+	// where dumps are the marks and this dump ends it.
 	Marks int64 `json:"marks"`
 	// Counted is the number of whole steps that growth is taken from.
 	Counted int64 `json:"counted"`
@@ -170,7 +175,7 @@ type StepFact struct {
 	PeakBytes      Bytes `json:"peak_bytes"` // above the start
 	SegmentAllocs  int64 `json:"segment_allocs,omitempty"`
 	SegmentFrees   int64 `json:"segment_frees,omitempty"`
-	// Whole is false for the last step, which the dump may have cut.
+	// Whole is false for a last step that the dump may have cut.
 	Whole bool `json:"whole"`
 	// Counted tells that the step takes part in growth.
 	Counted bool `json:"counted"`

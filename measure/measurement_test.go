@@ -45,6 +45,32 @@ func TestMergeCollapsesEqualRows(t *testing.T) {
 	}
 }
 
+// The facts of several snapshots of one device are told apart, both of them where
+// either differs; those of equal files are given once.
+func TestMergeTellsSnapshotsApart(t *testing.T) {
+	snapshot := func(path string, events, pending int64) *Measurement {
+		m, l := part(path), Labels{"device": "0"}
+		m.Facts.Traces = []TraceFact{{Labels: l, Events: events}}
+		m.Facts.Snapshots = []SnapshotFact{{Labels: l, PendingBlocks: pending}}
+		return m
+	}
+	for name, c := range map[string]struct {
+		events, pending int64 // of the second file
+		want            string
+	}{
+		"equal": {5, 1, "device=0; device=0; "}, "other events": {6, 1, "device=0 file=a.pickle; device=0 file=a.pickle; device=0 file=b.pickle; device=0 file=b.pickle; "},
+		"other state": {5, 2, "device=0 file=a.pickle; device=0 file=a.pickle; device=0 file=b.pickle; device=0 file=b.pickle; "},
+	} {
+		m, got := Merge("t", []*Measurement{snapshot("a.pickle", 5, 1), snapshot("b.pickle", c.events, c.pending)}), ""
+		for i := range m.Facts.Traces {
+			got += m.Facts.Traces[i].Labels.Key() + "; " + m.Facts.Snapshots[i].Labels.Key() + "; "
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestMergeEnvironment(t *testing.T) {
 	a, b := part("a"), part("b")
 	a.Environment["torch"], b.Environment["torch"], b.Environment["cuda"] = "2.6", "2.7", "12"

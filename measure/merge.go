@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -66,8 +67,22 @@ func Merge(target string, parts []*Measurement) *Measurement {
 			}
 		}
 		out.Facts.Logs = append(out.Facts.Logs, part.Facts.Logs...)
-		out.Facts.Traces = append(out.Facts.Traces, part.Facts.Traces...)
-		out.Facts.Snapshots = append(out.Facts.Snapshots, part.Facts.Snapshots...)
+		// The facts of a device's snapshot stay together: those of several files are
+		// told apart where any of them differ.
+		for _, f := range part.Facts.Traces {
+			if labels, fresh := relabel("snapshot", f.Labels); fresh {
+				taken = append(taken, "snapshot\x00"+f.Labels.Key())
+				f.Labels = labels
+				out.Facts.Traces = append(out.Facts.Traces, f)
+			}
+		}
+		for _, f := range part.Facts.Snapshots {
+			if labels, fresh := relabel("snapshot", f.Labels); fresh {
+				taken = append(taken, "snapshot\x00"+f.Labels.Key())
+				f.Labels = labels
+				out.Facts.Snapshots = append(out.Facts.Snapshots, f)
+			}
+		}
 		out.Facts.Timelines = append(out.Facts.Timelines, part.Facts.Timelines...)
 		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
 		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
@@ -90,13 +105,21 @@ func Merge(target string, parts []*Measurement) *Measurement {
 	return out
 }
 
-// clashing finds the row and series identities that two parts give with different
-// values. A row clashes too where the series that it is judged from do.
+// clashing finds the identities of rows, series and snapshots that two parts give
+// with different values. A row clashes too where the series that it is judged from do.
 func clashing(parts []*Measurement) map[string]bool {
 	clash := map[string]bool{}
 	rows := firsts[Row]{clash: clash, equal: Row.equal}
 	series := firsts[Series]{clash: clash, equal: Series.equal}
+	traces := firsts[TraceFact]{clash: clash, equal: same[TraceFact]}
+	snapshots := firsts[SnapshotFact]{clash: clash, equal: same[SnapshotFact]}
 	for i, part := range parts {
+		for _, f := range part.Facts.Traces {
+			traces.add("snapshot\x00"+f.Labels.Key(), i, f)
+		}
+		for _, f := range part.Facts.Snapshots {
+			snapshots.add("snapshot\x00"+f.Labels.Key(), i, f)
+		}
 		for _, r := range part.Rows {
 			rows.add(r.Name+"\x00"+r.Labels.Key(), i, r)
 		}
@@ -130,6 +153,8 @@ func (f *firsts[T]) add(key string, part int, thing T) {
 		f.clash[key] = true
 	}
 }
+
+func same[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
 
 func (r Row) equal(s Row) bool {
 	if r.Value == nil || s.Value == nil {

@@ -191,7 +191,11 @@ func (e *explainer) frees(s *measure.SnapshotFact) {
 	if s.Steps == nil || len(s.Steps.Steps) == 0 {
 		return
 	}
-	fmt.Fprintf(e.out, "steps, from one %s to the next\n", plain(s.Steps.Mark))
+	mark := plain(s.Steps.Mark)
+	if s.Steps.Mark == measure.DumpMark {
+		mark = "dump"
+	}
+	fmt.Fprintf(e.out, "steps, from one %s to the next\n", mark)
 	rows := [][]string{{"step", "live at its start", "allocated", "freed", "left", "peak above start"}}
 	steps := s.Steps.Steps
 	for i, t := range steps {

@@ -41,7 +41,9 @@
 //
 // Steps go from one mark to the next: ProfilerStep#N, Optimizer.step, zero_grad,
 // the data loader, earlier dumps, or the program's own annotations with a number,
-// the first of these that is there. The first step and the last never count;
+// the first of these that is there. Where dumps mark the steps, a step may be many
+// steps of the program. The first step never counts, the last only where it ends
+// with this dump;
 // growth per step is the median of the slopes between all counted step ends.
 //
 // The state at a failed allocation is rebuilt from the end of the file, where it

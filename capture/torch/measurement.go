@@ -41,6 +41,9 @@ func (s *Snapshot) Measurement() *measure.Measurement {
 		labels := measure.Labels{"device": strconv.Itoa(d.Ordinal)}
 		w := newTeller(s, d, t, key)
 		out.Rows = append(out.Rows, s.rows(d, labels)...)
+		if w.table.name == measure.DumpMark && len(w.table.counted) > 0 {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("device %d: only dumps mark the steps: a step is what lies between two dumps, which may be many steps of the program", d.Ordinal))
+		}
 		grew, growers := w.growthRows(labels)
 		out.Rows = append(out.Rows, grew...)
 		if d.Peak != nil {

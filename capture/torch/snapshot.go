@@ -266,7 +266,7 @@ func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) 
 		return nil, in.fail(end, err)
 	}
 	if page != nil && page.another() {
-		s.Warnings = append(s.Warnings, "the page holds more than one snapshot: only the first one was read")
+		return nil, page.in.fail(page.in.offset(), errors.New("the page holds a second snapshot, and it is not told which one is meant: give the pickles themselves, one a file"))
 	}
 	if err := m.finish(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // notes holds the annotations of all devices.
@@ -151,7 +153,7 @@ func (s *Snapshot) stepMarks(t *trace) (best marked, ok bool) {
 	}
 	if best.total == 0 && len(t.dumps) >= fewest-1 {
 		// A dump ends a step: the first one began with the history.
-		best = marked{name: "snapshot", total: t.counts[DumpTaken] + 1, marks: t.dumps}
+		best = marked{name: measure.DumpMark, total: t.counts[DumpTaken] + 1, marks: t.dumps}
 		if int64(len(t.dumps)) == t.counts[DumpTaken] {
 			best.marks = append([]mark{{event: 1}}, t.dumps...)
 		}

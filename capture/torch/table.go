@@ -1,6 +1,10 @@
 package torch
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/peakgate/peakgate/measure"
+)
 
 // step is one step of the program on one device.
 type step struct {
@@ -43,11 +47,11 @@ type stepTable struct {
 const countLimit = 256
 
 // bySteps replays the log of a device. siteOf gives a stack's site. Steps go
-// from one mark to the next. The first step (warm-up, optimizer state) and the
-// last (the dump may have cut it) are never counted.
+// from one mark to the next. The first step (warm-up, optimizer state) is never
+// counted, and the last (the dump may have cut it) only where it ends with the dump.
 func (s *Snapshot) bySteps(d *Device, siteOf func(StackID) int) *stepTable {
 	t := d.trace
-	w := walk{s: s, siteOf: siteOf, allocs: t.counts[Alloc], stepTable: &stepTable{}}
+	w := walk{s: s, siteOf: siteOf, events: t.events, allocs: t.counts[Alloc], stepTable: &stepTable{}}
 	if m, ok := s.stepMarks(t); ok && d.History.NoPeak == "" {
 		w.name, w.stepTable.marks, w.marks = m.name, m.total, m.marks
 	}
@@ -82,6 +86,7 @@ type walk struct {
 	low, high    int
 	live         int64
 	pass         pass
+	events       int64 // of the history
 	allocs, seen int64
 	touched      []int // sites of the step in progress
 	part         int64 // tenth of the history in progress
@@ -118,6 +123,9 @@ func (w *walk) divide(e *logged) {
 			return
 		}
 		w.low, w.high = w.next, len(w.marks)-2
+		if w.lastIsDump() {
+			w.high++
+		}
 		w.low = max(w.low, w.high+1-countLimit)
 		w.next--
 	}
@@ -127,9 +135,22 @@ func (w *walk) divide(e *logged) {
 	}
 }
 
+// lastIsDump tells whether the file is the next dump of those that mark the steps,
+// so that its last step is whole: an eighth more or fewer events than the step
+// before (segments come and go), not those of a dump at some other place.
+func (w *walk) lastIsDump() bool {
+	n := len(w.marks)
+	if w.name != measure.DumpMark || n < 3 {
+		return false
+	}
+	before := w.marks[n-1].event - w.marks[n-2].event
+	last := w.events - w.marks[n-1].event + 1
+	return 8*max(last-before, before-last) <= before
+}
+
 func (w *walk) begin() {
 	w.steps = append(w.steps, step{number: w.stepTable.marks - int64(len(w.marks)-w.next), start: w.live,
-		whole: w.next < len(w.marks)-1, counted: w.next >= w.low && w.next <= w.high})
+		whole: w.next < len(w.marks)-1 || w.next == w.high, counted: w.next >= w.low && w.next <= w.high})
 	w.next++
 }
 
