@@ -230,7 +230,7 @@ func (c *changes) entry(target string, b, h *Entry) {
 		}
 		c.added(effect, target, h.Metric.Name, cmp.Or(h.SeverityPos, h.Pos), fmt.Sprintf("%s severity was %s and is %s", name, b.Severity, h.Severity))
 	}
-	if n, m := horizon(b), horizon(h); n != m {
+	if n, m := b.Projection(), h.Projection(); n != m {
 		effect := Tightens // over more steps, less growth is too much
 		if m < n {
 			effect = Loosens
@@ -239,7 +239,7 @@ func (c *changes) entry(target string, b, h *Entry) {
 		if h.Horizon != nil {
 			at = h.Horizon.Pos
 		}
-		c.added(effect, target, h.Metric.Name, at, fmt.Sprintf("%s horizon was %d steps and is %d", name, n, m))
+		c.added(effect, target, h.Metric.Name, at, fmt.Sprintf("%s horizon was %d %s and is %d", name, n, perName(h.Metric.Unit), m))
 	}
 	c.selection(target, h.Metric.Name, h.Pos, name+" select", b.Select, h.Select)
 }

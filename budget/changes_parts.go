@@ -11,15 +11,23 @@ import (
 	"github.com/peakgate/peakgate/measure"
 )
 
-// defaultHorizon is the number of steps over which a growth is projected where the
-// entry gives none (formats: the growth rule).
-const defaultHorizon = 1000
+// Over so many steps, or hours, a growth is projected where the entry gives no
+// horizon.
+const (
+	defaultHorizon = 1000
+	defaultHours   = 24
+)
 
-func horizon(e *Entry) int64 {
-	if e.Horizon == nil {
-		return defaultHorizon
+// Projection is over how many steps (of a metric per hour: hours) the growth of the
+// entry's metric is projected.
+func (e *Entry) Projection() int64 {
+	switch {
+	case e.Horizon != nil:
+		return e.Horizon.Value
+	case strings.HasSuffix(string(e.Metric.Unit), "/h"):
+		return defaultHours
 	}
-	return e.Horizon.Value
+	return defaultHorizon
 }
 
 func confirm(t *Target) int64 {
@@ -198,6 +206,8 @@ func (w *Warmup) texts() []string {
 		return nil
 	case w.Steps != nil:
 		return []string{fmt.Sprintf("%d steps", w.Steps.Value)}
+	case w.Fraction != nil:
+		return []string{w.Fraction.Text + " of the points"}
 	}
 	return []string{w.Time.Text}
 }

@@ -102,7 +102,23 @@ const docsRest = `
 ` + "`growth`" + ` compares with the base. Where lower is better, an entry fails if **head > base × (1 + growth)** and **head − base > floor**.
 Where higher is better (hit ratios, donated bytes) it fails if **head < base × (1 − growth)** and **base − head > floor**. A floor that is not
 given is 0, so ` + "`growth: 0%`" + ` means not one byte more. All of it is computed exactly. An improvement never fails.
-A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + `: limit it with ` + "`max`" + `; its ` + "`floor`" + ` is the growth in all that is too little to matter.
+
+## Leaks
+
+A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + `: limit it with ` + "`max`" + `. ` + "`max: 0 B`" + ` means: no leak. Where the growth is exact (net requested
+bytes of PyTorch and XLA) one run decides, and ` + "`floor`" + ` is the growth over the measured steps that is too little to matter. Where it comes from a sampled series (a footprint,
+telemetry, a CSV file) it is an estimate with an error, and is judged with it:
+
+- The warm-up is left out: ` + "`warmup`" + ` of the target, else 10 steps or a fifth of the points, whichever is more; a tenth more if the level still rises where it ends. The report says how much was left out.
+- **fail**: growth is above ` + "`max`" + ` with 99 % confidence (of all sampled series of a target together), goes on to the end of the run, and comes to more than ` + "`floor`" + ` over ` + "`horizon`" + `
+  (1,000 steps, or 24 hours). A floor that is not given is 16 MiB or 1 % of where the series settles, whichever is more; of counts 1.
+- **decelerating**: the same, but less than half as fast in the second half of the run: most likely a cache that fills. The report says how much longer a run shows it.
+- **pass**: growth is at most ` + "`max`" + ` with that confidence.
+- **inconclusive**: neither can be said. The report says how much longer the run must be, and the smallest growth that this run could have shown: a leak below that is not seen.
+  Fewer than 24 points after the warm-up, and marks that a kernel keeps and that cannot fall, are always inconclusive.
+
+` + "`up_to`" + ` allows a cache that is bounded: growth that comes to no more than that over the horizon does not fail, and what has grown by more in the run fails whatever its trend is.
+A steady rise is a leak, or a cache that has not reached its cap: only a longer run can tell. ` + "`inconclusive`" + ` and ` + "`decelerating`" + ` count as a warning, or as a failure where ` + "`policy.inconclusive`" + ` is fail.
 
 ## Selecting rows
 

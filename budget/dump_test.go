@@ -66,6 +66,7 @@ func dump(f *File) string {
 				fmt.Fprintf(&out, " steps=%d at %s", w.Steps.Value, at(w.Steps.Pos))
 			}
 			limit("time", w.Time, measure.Seconds)
+			limit("fraction", w.Fraction, measure.Ratio)
 			out.WriteByte('\n')
 		}
 		if t.Confirm != nil {

@@ -34,7 +34,8 @@ const (
 // initMetrics are what is worth a first budget, in this order: what decides whether
 // the program fits, then what shows a leak.
 var initMetrics = []string{
-	"plan.need_bytes", "plan.donated_bytes", "live.peak_bytes", "used.peak_bytes", "growth.bytes_per_step", "footprint.peak_bytes", "oom.events",
+	"plan.need_bytes", "plan.donated_bytes", "live.peak_bytes", "used.peak_bytes", "growth.bytes_per_step", "growth.bytes_per_hour",
+	"footprint.peak_bytes", "series.peak_bytes", "oom.events",
 }
 
 // Init writes a budget file for workloads: for each what to budget first, with
@@ -57,14 +58,15 @@ targets:
 		if len(s.Base) > 0 {
 			out.WriteString("    base: " + yamlList(s.Base) + "\n")
 		}
-		out.WriteString("    budgets:\n")
-		wrote := false
+		entries := ""
 		for _, name := range initMetrics {
-			text := s.entry(name)
-			wrote = wrote || text != ""
-			out.WriteString(text)
+			entries += s.entry(name)
 		}
-		if !wrote {
+		if s.trends() {
+			out.WriteString("    warmup: { fraction: 0.2 } # of each sampled series; the report says where it settles\n")
+		}
+		out.WriteString("    budgets:\n" + entries)
+		if entries == "" {
 			return nil, fmt.Errorf("target %s: nothing was measured that a first budget limits; want one of %s", element(s.Name), strings.Join(initMetrics, ", "))
 		}
 	}
@@ -79,6 +81,12 @@ targets:
 func (s Start) entry(name string) string {
 	metric, _ := measure.Lookup(name)
 	selector, note := s.pin(name)
+	if isSlope(metric.Unit) {
+		var ok bool
+		if ok, note = s.pinSeries(name, selector); !ok {
+			return ""
+		}
+	}
 	low, high, runs, kind := s.spread(name, selector)
 	if runs == 0 || name == "used.peak_bytes" && s.has("live.peak_bytes") {
 		return ""
@@ -95,13 +103,13 @@ func (s Start) entry(name string) string {
 	switch {
 	case metric.Unit == measure.Count:
 		limits = append(limits, "max: "+writeValue("0", high, metric.Unit, false))
-	case isSlope(metric.Unit):
+	case isSlope(metric.Unit) && kind == measure.Exact:
+		// No noise to allow for, only a list of numbers that a program keeps.
 		comment += "; a leak is what grows without end"
-		floor := "floor: 16 MiB"
-		if kind == measure.Exact { // no noise to allow for, only a list of numbers that a program keeps
-			floor = "floor: 1 MiB"
-		}
-		limits = append(limits, "max: 0 B", floor)
+		limits = append(limits, "max: 0 B", "floor: 1 MiB")
+	case isSlope(metric.Unit):
+		comment += "; " + initSlopes[metric.Unit].means
+		limits = append(limits, "max: "+initSlopes[metric.Unit].max)
 	case high.Cmp(measure.Int(0)) <= 0:
 		return ""
 	case metric.HigherIsBetter:
@@ -139,6 +147,28 @@ func (s Start) entry(name string) string {
 		}
 	}
 	return out.String()
+}
+
+// initSlopes are first limits of sampled growth: what comes to some 16 MiB over the
+// horizon, below which nothing fails.
+var initSlopes = map[measure.Unit]struct{ max, means string }{
+	measure.BytesPerStep: {"16 KiB/step", "the max is 16 MiB in 1,000 steps"},
+	measure.BytesPerHour: {"1 MiB/h", "the max is 24 MiB a day"},
+}
+
+// trendable tells whether a row is sampled growth of a series that is long enough
+// to be judged.
+func trendable(r measure.Row) bool {
+	return isSlope(r.Unit) && r.Kind == measure.Sampled && r.Samples >= trendPoints && r.Value != nil
+}
+
+// trends tells whether the budget has an entry for sampled growth.
+func (s Start) trends() bool {
+	return slices.ContainsFunc(s.Runs, func(m *measure.Measurement) bool {
+		return slices.ContainsFunc(m.Rows, func(r measure.Row) bool {
+			return trendable(r) && slices.Contains(initMetrics, r.Name)
+		})
+	})
 }
 
 // headroom is in percent of high.
@@ -187,6 +217,30 @@ func (s Start) pin(name string) (Selector, string) {
 	largest := s.largestModule(names, modules)
 	out["module"] = largest
 	return out, clip(printable(fmt.Sprintf("one of %d modules; the others are not judged: %s", len(names), strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == largest }), ", "))))
+}
+
+// pinSeries leaves the series whose growth can be judged: exact ones, and sampled
+// ones that are long enough and no high-water marks. ok is false where there is none.
+func (s Start) pinSeries(name string, selector Selector) (ok bool, note string) {
+	metric, _ := measure.Lookup(name)
+	var series []string
+	others := 0
+	for _, m := range s.Runs {
+		for _, r := range matching(m.Rows, &Entry{Metric: metric, Select: selector}) {
+			switch label := r.Labels["series"]; {
+			case r.Kind != measure.Exact && !trendable(r):
+				others++
+			case !slices.Contains(series, label):
+				series = append(series, label)
+			}
+		}
+	}
+	if others == 0 || len(series) == 0 {
+		return len(series) > 0, ""
+	}
+	slices.Sort(series)
+	selector["series"] = series[0]
+	return series[0] != "", "others are not judged: too short for a trend, marks that cannot fall, or more of the like"
 }
 
 // largestModule is the one that needs most, for every metric the same.

@@ -12,10 +12,14 @@ import (
 func TestInit(t *testing.T) {
 	kind := func(m *measure.Measurement, kind measure.Kind) *measure.Measurement {
 		for i := range m.Rows {
-			m.Rows[i].Kind = kind
+			m.Rows[i].Kind, m.Rows[i].Samples = kind, 100
 		}
 		return m
 	}
+	short := kind(rowsMeasured(t, "series.peak_bytes series=rss 3 GiB", "growth.bytes_per_step series=rss 12 B"), measure.Sampled)
+	short.Rows[1].Samples = 20 // too short for a trend
+	marks := kind(rowsMeasured(t, "growth.bytes_per_step series=a 12 B", "growth.bytes_per_step series=peak 12 B", "growth.bytes_per_step series=rss 12 B"), measure.Sampled)
+	marks.Rows[1].Kind = measure.HighWater
 	starts := []Start{
 		{Name: "train_step", Captures: []string{"captures/train/**/*.xplane.pb"}, Base: []string{"captures/base/**/*.xplane.pb"}, Runs: []*measure.Measurement{
 			rowsMeasured(t, "plan.need_bytes module=jit_step memory_space=device 9.05 GiB", "plan.need_bytes module=jit_step memory_space=host 90 GiB",
@@ -30,6 +34,12 @@ func TestInit(t *testing.T) {
 		{Name: "soak", Captures: []string{"soak.jsonl"}, Runs: []*measure.Measurement{
 			kind(rowsMeasured(t, "footprint.peak_bytes 3 GiB", "growth.bytes_per_step series=footprint 12 B", "growth.bytes_per_step series=rss 99 B"), measure.Sampled),
 		}},
+		{Name: "csv", Captures: []string{"csv/a.csv"}, Runs: []*measure.Measurement{
+			kind(rowsMeasured(t, "series.peak_bytes series=rss 3 GiB", "growth.bytes_per_step series=rss 12 B", "growth.bytes_per_hour series=pss 99 B"), measure.Sampled),
+		}},
+		{Name: "short", Captures: []string{"short.csv"}, Runs: []*measure.Measurement{short}},
+		{Name: "marks", Captures: []string{"marks.csv"}, Runs: []*measure.Measurement{marks}},
+		{Name: "exact", Captures: []string{"exact.pb"}, Runs: []*measure.Measurement{kind(rowsMeasured(t, "growth.bytes_per_step allocator=gpu 0 B"), measure.Exact)}},
 		{Name: "small", Captures: []string{"s.pb"}, Runs: []*measure.Measurement{rowsMeasured(t, "plan.need_bytes module=m 700 B")}},
 	}
 	data, err := Init(starts)

@@ -52,6 +52,7 @@ const (
 	typeNumber     valueType = "a whole number"
 	typeBytes      valueType = "bytes with a unit"
 	typeTime       valueType = "a time such as 60 s"
+	typeShare      valueType = "a ratio below 1 such as 0.3"
 	typeDate       valueType = "a date such as 2027-01-31"
 	typePaths      valueType = "a path or a list of paths"
 	typePatterns   valueType = "a path or a list of paths; globs and ** are allowed"
@@ -104,7 +105,7 @@ var keys = []key{
 	{inTarget, "select", typeSelector, true, false, "judge only the rows with these labels"},
 	{inTarget, "expect", typeMapping, true, false, "members that must be present, else there is no data"},
 	{inTarget, "only_when", typeConditions, true, false, "compare only where the environment is like this, else it is not comparable, which is never a pass"},
-	{inTarget, "warmup", typeMapping, false, false, "the beginning of a series that does not count"},
+	{inTarget, "warmup", typeMapping, true, false, "the beginning of a sampled series that does not count; if not given, 10 steps or a fifth of it, whichever is more"},
 	{inTarget, "confirm", typeNumber, false, false, "runs that must agree before a verdict is red"},
 	{inTarget, "budgets", typeBudgets, true, false, "one entry a metric; may be left out where defaults has budgets"},
 
@@ -117,7 +118,8 @@ var keys = []key{
 	{inExpect, "devices", typeNumber, true, false, "number of devices"},
 
 	{inWarmup, "steps", typeNumber, true, false, "steps to leave out"},
-	{inWarmup, "time", typeTime, true, false, "or time to leave out"},
+	{inWarmup, "time", typeTime, true, false, "or time to leave out, of a series that has no steps"},
+	{inWarmup, "fraction", typeShare, true, false, "or the part of the points to leave out"},
 
 	{inEntry, "max", typeLimit, true, false, "largest value that passes"},
 	{inEntry, "min", typeLimit, true, false, "smallest value that passes"},
@@ -126,8 +128,8 @@ var keys = []key{
 	{inEntry, "severity", typeSeverity, true, false, "what a broken limit does to the verdict; fail if not given"},
 	{inEntry, "select", typeSelector, true, false, "judge only the rows with these labels; on top of the target's"},
 	{inEntry, "why", typeText, true, false, "the reason for the number, for the reviewer"},
-	{inEntry, "up_to", typeFloor, false, false, "growth in all that is allowed: a bounded cache may fill"},
-	{inEntry, "horizon", typeNumber, false, false, "steps over which a growth is projected"},
+	{inEntry, "up_to", typeFloor, true, false, "growth in all that is allowed: a bounded cache may fill"},
+	{inEntry, "horizon", typeNumber, true, false, "steps (1000 if not given), or hours (24), over which a growth is projected"},
 
 	{inDevice, "max", typeBytes, true, true, "largest sum"},
 	{inDevice, "targets", typeNames, true, true, "the targets that are on the device at one time"},

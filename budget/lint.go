@@ -165,7 +165,7 @@ func lintDead(l *linter) {
 func lintSlackRule(l *linter) {
 	l.entries(func(t *Target, e *Entry, path string) {
 		largest, smallest := extremes(l.rows(t, e))
-		if largest == nil {
+		if largest == nil || isSlope(e.Metric.Unit) { // a leak is not what is used
 			return
 		}
 		far := func(limit *Limit, high, low measure.Value, name, than string) {

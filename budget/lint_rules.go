@@ -20,6 +20,7 @@ var lintRules = []lintRule{
 	{"needless", LevelWarning, "A waiver lifts nothing: what was measured is within the entry's limits, or the waiver's limit is not beyond the entry's.", lintNeedless},
 	{"noise", LevelWarning, "Growth without a floor on a metric that differs from run to run: with 0% every second run fails. (Above 0% it is advice.)", lintNoise},
 	{"overlap", LevelWarning, "Two entries judge one row (two targets read the same captures), or two waivers cover one row: only one of them can be meant.", lintOverlap},
+	{"short", LevelWarning, "A sampled series is too short for a trend (24 points after the warm-up): a limit on its growth is inconclusive and finds no leak.", lintShort},
 	{"slack", LevelWarning, "A limit is more than twice what was measured (and, of bytes, 16 MiB away from it), so it does not catch what it is for. (A floor above half of what was measured is advice.)", lintSlackRule},
 	{"spread", LevelWarning, "The limit lies inside what the base's own runs show: it fails without a change.", lintSpread},
 	{"temp", LevelWarning, "plan.temp_bytes is budgeted without plan.need_bytes. Temp can fall while the need rises, as when a donation is lost.", lintTemp},
@@ -188,6 +189,24 @@ func apart(a, b Selector) bool {
 	return false
 }
 
+// trendPoints is how many points a trend needs; at least a fifth more are warm-up
+// (package growth).
+const trendPoints = 30
+
+func lintShort(l *linter) {
+	l.entries(func(t *Target, e *Entry, path string) {
+		if e.Max == nil || !isSlope(e.Metric.Unit) {
+			return
+		}
+		for _, r := range l.rows(t, e) {
+			if r.Kind == measure.Sampled && r.Samples > 0 && r.Samples < trendPoints {
+				l.add(e.Max.Pos, path, fmt.Sprintf("{%s} has %d points, and a trend needs %d: no leak is found", clip(printable(r.Labels.Key())), r.Samples, trendPoints),
+					"run longer, or sample more often")
+			}
+		}
+	})
+}
+
 func lintSpread(l *linter) {
 	l.entries(func(t *Target, e *Entry, path string) {
 		runs := l.found[t.Name].Base
@@ -197,6 +216,9 @@ func lintSpread(l *linter) {
 		low, high := map[string]measure.Value{}, map[string]measure.Value{}
 		for _, m := range runs {
 			for _, r := range l.rowsIn(m, e) {
+				if isSlope(r.Unit) && r.Kind != measure.Exact {
+					continue // judged with its error
+				}
 				key := r.Labels.Key("program", "host", "file")
 				if v, ok := low[key]; !ok || r.Value.Cmp(v) < 0 {
 					low[key] = *r.Value

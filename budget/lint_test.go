@@ -51,6 +51,11 @@ func entryFile(entries ...string) string {
 // lintExamples has a case for each rule; the first is shown in the documentation.
 func lintExamples(t testing.TB) map[string][]lintCase {
 	head := func(rows ...string) Found { return Found{Head: rowsMeasured(t, rows...)} }
+	sampled := func(points int) Found {
+		f := head("growth.bytes_per_step series=rss 5 B")
+		f.Head.Rows[0].Samples = points
+		return f
+	}
 	waiver := func(s string) string {
 		return entryFile("plan.need_bytes: { max: 9 GiB }") + "waivers:\n  - { target: train, metric: plan.need_bytes, " + s + ", reason: remat is off, owner: perf }\n"
 	}
@@ -113,11 +118,17 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 			{waiver("max: 10 GiB, until: 2027-01-31") + "  - { target: train, metric: plan.need_bytes, select: { device: 0 }, max: 11 GiB, until: 2027-02-28, reason: r, owner: o }\n", Found{},
 				"9:5: warning: waivers[1]: the waiver at 8:5 covers the same rows, and the stricter of the two counts; remove one [overlap]"},
 		},
+		"short": {
+			{entryFile("growth.bytes_per_step: 0 B"), sampled(20), "6:30: warning: targets.train.budgets.growth.bytes_per_step: {series=rss} has 20 points, and a trend needs 30: no leak is found; run longer, or sample more often [short]"},
+			{entryFile("growth.bytes_per_step: 0 B"), sampled(30), ""},
+			{entryFile("growth.bytes_per_step: 0 B"), head("growth.bytes_per_step 5 B"), ""},
+		},
 		"slack": {
 			{entryFile("plan.need_bytes: 80 GiB"), head("plan.need_bytes 12 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 80 GiB: 6.7 times as much as is used, and 12.00 GiB is measured; peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: 24 GiB"), head("plan.need_bytes 12 GiB"), ""},
 			{entryFile("plan.need_bytes: 24.1 GiB"), head("plan.need_bytes device=0 12 GiB", "plan.need_bytes device=1 1 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 24.1 GiB: 2.0 times as much as is used, and 12.00 GiB is measured; peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: 16 MiB"), head("plan.need_bytes 1 MiB"), ""},
+			{entryFile("growth.bytes_per_step: 16 MiB"), head("growth.bytes_per_step 1 B"), ""},
 			{entryFile("pool.hit_ratio: { min: 0.4 }"), head("pool.hit_ratio 0.9"), "6:30: warning: targets.train.budgets.pool.hit_ratio: min 0.4: 2.2 times less than there is, and 0.900 is measured; peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: { growth: 1%, floor: 7 GiB }"), head("plan.need_bytes 12 GiB"), "6:45: advice: targets.train.budgets.plan.need_bytes: floor 7 GiB is more than half of the measured 12.00 GiB; growth under the floor never fails [slack]"},
 		},
@@ -128,6 +139,7 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 			{entryFile("pool.hit_ratio: { min: 0.95 }"), withBase(Found{}, "pool.hit_ratio 0.96", "pool.hit_ratio 0.94"), "6:30: warning: targets.train.budgets.pool.hit_ratio: min 0.95 is above what the base has shown: the base's 2 runs show 0.940 to 0.960 [spread]"},
 			{entryFile("pool.hit_ratio: { growth: 1% }"), withBase(Found{}, "pool.hit_ratio 0.96", "pool.hit_ratio 0.94"), "6:33: warning: targets.train.budgets.pool.hit_ratio: growth 1% is less than the base's own spread: the base's 2 runs show 0.940 to 0.960; give a floor above the spread [spread]"},
 			{entryFile("live.peak_bytes: 103 MiB"), withBase(Found{}, "live.peak_bytes 104 MiB"), ""},
+			{entryFile("growth.bytes_per_step: 0 B"), withBase(Found{}, "growth.bytes_per_step 8 B", "growth.bytes_per_step -8 B"), ""},
 		},
 		"temp": {
 			{entryFile("plan.temp_bytes: 1 GiB"), Found{}, "6:7: warning: targets.train.budgets.plan.temp_bytes: plan.temp_bytes is budgeted alone; it can fall while the need rises; budget plan.need_bytes too [temp]"},

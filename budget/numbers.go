@@ -22,6 +22,14 @@ func floorUnit(unit measure.Unit) measure.Unit {
 
 func isSlope(unit measure.Unit) bool { return strings.Contains(string(unit), "/") }
 
+// perName names what the horizon of a slope counts.
+func perName(unit measure.Unit) string {
+	if strings.HasSuffix(string(unit), "/h") {
+		return "hours"
+	}
+	return "steps"
+}
+
 // wanted describes the values of a unit.
 func wanted(unit measure.Unit) string {
 	switch unit {

@@ -80,7 +80,7 @@ func objectSchema(in context, values map[string]any) map[string]any {
 	case inWaiver:
 		out["oneOf"] = []any{requires("max"), requires("min")}
 	case inWarmup:
-		out["oneOf"] = []any{requires("steps"), requires("time")}
+		out["oneOf"] = []any{requires("steps"), requires("time"), requires("fraction")}
 	case inExpect:
 		out["minProperties"] = 1
 	}
@@ -147,6 +147,8 @@ func valueSchema(k key) map[string]any {
 			"minimum": numberRange[k.name][0], "maximum": numberRange[k.name][1]}
 	case typeBytes:
 		return ref(unitName(measure.ByteUnit))
+	case typeShare:
+		return with(ref(unitName(measure.Ratio)), "maximum", maxFraction)
 	case typeTime:
 		return ref(unitName(measure.Seconds))
 	case typeDate:

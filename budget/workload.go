@@ -24,12 +24,16 @@ type Dryrun struct {
 	Capability string // such as 9.0; empty where the file gives none
 }
 
-// Warmup is the beginning of a series that does not count. One of the two is set.
+// Warmup is the beginning of a series that does not count. One of the three is set.
 type Warmup struct {
-	Pos   Position
-	Steps *Number
-	Time  *Limit // in seconds
+	Pos      Position
+	Steps    *Number
+	Time     *Limit // in seconds
+	Fraction *Limit // of the points: 0 to 0.9
 }
+
+// maxFraction is the largest part of a series that can be its warm-up.
+const maxFraction = 0.9
 
 func (p *parser) readCommand(v pair) *Command {
 	if v.value.Kind == yaml.ScalarNode && !isNull(v.value) {
@@ -94,7 +98,7 @@ func digits(s string) bool {
 
 func (p *parser) readWarmup(v pair) *Warmup {
 	w := &Warmup{Pos: v.at}
-	if !p.isMapping(v, "a mapping with the key steps or time") {
+	if !p.isMapping(v, "a mapping with one of the keys steps, time and fraction") {
 		return w
 	}
 	had := map[string]pair{}
@@ -105,17 +109,26 @@ func (p *parser) readWarmup(v pair) *Warmup {
 			w.Steps = p.readNumber(member)
 		case "time":
 			w.Time = p.readLimit(member, measure.Seconds, false)
+		case "fraction":
+			w.Fraction = p.readLimit(member, measure.Ratio, false)
+			if w.Fraction != nil && w.Fraction.Value.Float64() > maxFraction {
+				p.add(member.place(), member.path, "range", quote(w.Fraction.Text)+" leaves nothing to judge", "want at most 0.9")
+			}
 		default:
 			panic("internal error: no reader for the key " + member.name)
 		}
 	})
-	_, steps := had["steps"]
-	time, both := had["time"]
+	var given []string
+	for _, k := range legalNames[inWarmup] {
+		if _, ok := had[k]; ok {
+			given = append(given, k)
+		}
+	}
 	switch {
-	case steps && both:
-		p.add(time.at, v.path, "limit", "steps and time together", "a warm-up ends once: give one of them")
-	case understood && !steps && !both:
-		p.add(v.at, v.path, "missing", "nothing here; want steps or time", "")
+	case len(given) > 1:
+		p.add(had[given[1]].at, v.path, "limit", given[0]+" and "+given[1]+" together", "a warm-up ends once: give one of them")
+	case understood && len(given) == 0:
+		p.add(v.at, v.path, "missing", "nothing here; want steps, time or fraction", "")
 	}
 	return w
 }

@@ -16,6 +16,8 @@ type Diff struct {
 	Likeness     Likeness          `json:"likeness"`
 	Rows         []DiffRow         `json:"metrics"`
 	Contributors []DiffContributor `json:"contributors"`
+	BaseSeries   []measure.Series  `json:"base_series,omitempty"`
+	HeadSeries   []measure.Series  `json:"head_series,omitempty"`
 	Findings     []measure.Finding `json:"findings"`
 	Warnings     []string          `json:"warnings"`
 }
@@ -50,6 +52,7 @@ func Compare(base, head *measure.Measurement) *Diff {
 	d := &Diff{
 		Schema: DiffSchema, BaseInputs: base.Inputs, HeadInputs: head.Inputs,
 		Environment: Environments{Base: base.Environment, Head: head.Environment}, Likeness: compareFacts(base, head),
+		BaseSeries: base.Series, HeadSeries: head.Series,
 		Rows: []DiffRow{}, Contributors: []DiffContributor{}, Findings: head.Findings, Warnings: []string{},
 	}
 	for _, w := range base.Warnings {

@@ -31,6 +31,8 @@ type Workload struct {
 	Today  budget.Date
 	// Notices have a say in the verdict beside the budgets.
 	Notices []Notice
+
+	trends map[string]*trend // by metric and labels
 }
 
 // Judge holds the target's budgets against its measurement and base: one check
@@ -63,16 +65,19 @@ func Judge(w Workload) TargetResult {
 	for _, m := range w.Runs {
 		runs = append(runs, baseRun{m: m, pairs: pairPrograms(m, w.Head)})
 	}
+	var unfit []string
+	w.trends, unfit = w.judgeTrends()
+	t.Warnings = append(t.Warnings, unfit...)
 	for _, e := range w.Target.Budgets {
 		t.Checks = append(t.Checks, w.entry(e, runs)...)
 		t.Checks = append(t.Checks, w.members(e)...)
 	}
 	slices.SortStableFunc(t.Checks, func(a, b Check) int {
-		return cmp.Or(cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
+		return cmp.Or(cmp.Compare(a.Counts().rank(), b.Counts().rank()), cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
 	t.Notices = append(t.Notices, w.cutHistories()...)
 	t.Notices = append(t.Notices, w.expired(t.Checks)...)
-	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Verdict })
+	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Counts() })
 	t.Verdict = noticed(t.Verdict, t.Notices)
 	return t
 }

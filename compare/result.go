@@ -142,13 +142,20 @@ type Check struct {
 	BaseSpread *Spread `json:"base_spread,omitempty"`
 	Limit      Limit   `json:"limit"`
 	Reason     string  `json:"reason"`
-	// Failed lists the limits that do not hold: "max", "min", "growth", and
-	// "waiver" where one has expired.
+	// Failed lists the limits that do not hold: "max", "min", "growth", "up_to",
+	// and "waiver" where one has expired.
 	Failed []string `json:"failed,omitempty"`
 	// Excess is by how much the worst limit is exceeded, as a share of it.
-	Excess       float64       `json:"excess,omitempty"`
-	Waiver       *Waiver       `json:"waiver,omitempty"`
-	Contributors []Contributor `json:"contributors"`
+	Excess float64 `json:"excess,omitempty"`
+	// CountsAs is what an inconclusive or decelerating growth is where it is not a
+	// warning: policy.inconclusive says so.
+	CountsAs Verdict `json:"counts_as,omitempty"`
+	// Series and Trend are there for sampled growth: the verdict can be computed from
+	// them again.
+	Series       *measure.Series `json:"series,omitempty"`
+	Trend        *Trend          `json:"trend,omitempty"`
+	Waiver       *Waiver         `json:"waiver,omitempty"`
+	Contributors []Contributor   `json:"contributors"`
 	// Unmoved counts the contributors that are the same on both sides.
 	Unmoved int `json:"contributors_unmoved"`
 }
@@ -163,12 +170,23 @@ type Waiver struct {
 	Column int    `json:"column"`
 }
 
+// Counts is the verdict of the check among those that a run can have: an
+// inconclusive growth counts as a warning or, by policy, as a failure.
+func (c *Check) Counts() Verdict {
+	if c.CountsAs != "" {
+		return c.CountsAs
+	}
+	return c.Verdict.whole()
+}
+
 // Limit is the budget entry that judged a row, and where it stands.
 type Limit struct {
-	Max    *measure.Value `json:"max,omitempty"`
-	Min    *measure.Value `json:"min,omitempty"`
-	Growth string         `json:"growth,omitempty"` // as written: "2%"
-	Floor  *measure.Value `json:"floor,omitempty"`
+	Max     *measure.Value `json:"max,omitempty"`
+	Min     *measure.Value `json:"min,omitempty"`
+	Growth  string         `json:"growth,omitempty"` // as written: "2%"
+	Floor   *measure.Value `json:"floor,omitempty"`
+	UpTo    *measure.Value `json:"up_to,omitempty"`
+	Horizon int64          `json:"horizon,omitempty"` // steps, or hours, as written
 	// Text is the limits as the budget writes them: "max 12 GiB, growth 2%".
 	Text string `json:"text"`
 	// Allowed is what growth and floor allow for this row, from its base.

@@ -35,6 +35,14 @@ func (w Workload) check(e *budget.Entry, labels measure.Labels) Check {
 		c.Limit.Floor = &e.Floor.Value
 		text = append(text, "floor "+e.Floor.Text)
 	}
+	if e.UpTo != nil {
+		c.Limit.UpTo = &e.UpTo.Value
+		text = append(text, "up_to "+e.UpTo.Text)
+	}
+	if e.Horizon != nil {
+		c.Limit.Horizon = e.Horizon.Value
+		text = append(text, fmt.Sprintf("horizon %d", e.Horizon.Value))
+	}
 	c.Limit.Text = strings.Join(text, ", ")
 	return c
 }
@@ -51,7 +59,15 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 			reasons = append(reasons, reason)
 		}
 	}
-	if e.Max != nil {
+	trend := w.trends[head.Name+"\x00"+head.own.Key()]
+	switch {
+	case e.Max == nil:
+	case trend != nil && trend.err != nil:
+		c.Verdict, c.Reason = NoData, trend.err.Error()
+		return c
+	case trend != nil:
+		reasons = append(reasons, trend.judge(&c, e)...)
+	default:
 		judge("max", head.Value.Cmp(e.Max.Value) > 0 && !little(e, head), e.Max.Value,
 			fmt.Sprintf("%s is over the max of %s by %s", head.Value.Format(c.Unit), written(e.Max, c.Unit), head.Value.Sub(e.Max.Value).Format(c.Unit)))
 	}
@@ -86,6 +102,8 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 		c.Verdict = NoData
 	case missing != "":
 		c.Verdict = Warn
+	case c.Verdict.whole() == Warn && w.strict() && e.Severity == budget.SeverityFail:
+		c.CountsAs = Fail
 	}
 	if missing != "" {
 		reasons = append(reasons, missing)
@@ -101,13 +119,22 @@ func (w Workload) row(e *budget.Entry, head row, base baseRow) Check {
 	return c
 }
 
-// little tells that a growth per step is too little to matter: over all the steps
-// that it was taken from it is not more than the entry's floor.
+// strict tells whether growth that decides nothing is a failure.
+func (w Workload) strict() bool {
+	return w.Budget != nil && w.Budget.Policy.Inconclusive.Value == string(budget.SeverityFail)
+}
+
+// little tells that an exact growth per step is too little to matter: over all the
+// steps that it was taken from it is not more than the entry's floor, or over its
+// horizon (over those steps, where they are more) not more than what it may come to.
 func little(e *budget.Entry, head row) bool {
-	if e.Floor == nil || head.Samples == 0 || !strings.HasSuffix(string(head.Unit), "/step") {
+	if !strings.HasSuffix(string(head.Unit), "/step") {
 		return false
 	}
-	return measure.Float(head.Value.Float64()*float64(head.Samples)).Cmp(e.Floor.Value) <= 0
+	within := func(steps int64, limit *budget.Limit) bool {
+		return limit != nil && steps > 0 && measure.Float(head.Value.Float64()*float64(steps)).Cmp(limit.Value) <= 0
+	}
+	return within(int64(head.Samples), e.Floor) || within(max(int64(head.Samples), e.Projection()), e.UpTo)
 }
 
 // waiver applies the waiver of a row, if there is one: below its own limit all
@@ -129,7 +156,7 @@ func (w Workload) waiver(c *Check, head row) string {
 		return fmt.Sprintf("the waiver at %s expired after %s: remove it, or renew it with %s", place, v.Until, v.Owner)
 	case len(c.Failed) == 0:
 		return ""
-	case v.Holds(*head.Value):
+	case v.Holds(*c.Head):
 		c.Verdict = Waived
 		return fmt.Sprintf("waived until %s by %s (%s): %s", v.Until, v.Owner, place, v.Reason)
 	}

@@ -83,7 +83,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.finite() {
 		return nil, fmt.Errorf("value %v has no place in a measurement", v.float)
 	}
-	return json.Marshal(v.float)
+	out, err := json.Marshal(v.float)
+	if math.Abs(v.float) >= 1<<63 && !strings.ContainsAny(string(out), ".eE") {
+		out = append(out, ".0"...) // else it would be read as an integer of more than 64 bits
+	}
+	return out, err
 }
 
 // UnmarshalJSON reads an integer as an exact value and anything with a point or
@@ -113,14 +117,18 @@ func (v Value) Format(unit Unit) string { return v.format(unit, false) }
 // FormatSigned is Format with a plus sign before a value above zero.
 func (v Value) FormatSigned(unit Unit) string { return v.format(unit, true) }
 
-// Exact writes the value with all its digits: "19,249,000,448 B", "12".
+// Exact writes the value with all its digits: "19,249,000,448 B", "12". Of a quotient
+// those that mean something: no slope is read to less than a byte.
 func (v Value) Exact(unit Unit) string {
 	n := strconv.FormatFloat(v.float, 'g', -1, 64)
-	if v.isInt {
+	size := math.Abs(v.float)
+	switch base, _, slope := strings.Cut(string(unit), "/"); {
+	case v.isInt:
 		n = group(strconv.FormatInt(v.int, 10))
-	} else if a := math.Abs(v.float); a >= 1000 && a < 1e18 {
-		// A slope is read to the byte at most.
+	case size >= 1000 && size < 1e18, slope && base == string(ByteUnit) && size < 1000:
 		n = group(strconv.FormatInt(int64(math.Round(v.float)), 10))
+	case slope:
+		n = strconv.FormatFloat(v.float, 'g', 6, 64)
 	}
 	if unit == Count || unit == Ratio {
 		return n

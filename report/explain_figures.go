@@ -131,6 +131,7 @@ func (e *explainer) planFacts() {
 // labels, the largest first, those with equal figures once, and of allocators the
 // fullest.
 func (e *explainer) measured() {
+	textSeries(e.out, "series", sampledSeries(e.m), measuredSlope(e.m.Rows))
 	told, shown, allocators := map[string]bool{}, 0, 0
 	for _, g := range groupRows(e.m.Rows) {
 		if r := g.rows[0]; r.Labels["allocator"] != "" && r.Labels["series"] == "" {

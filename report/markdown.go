@@ -126,6 +126,7 @@ func markdownCheck(out io.Writer, p place, told tables) {
 	if c.Limit.Why != "" {
 		fmt.Fprintf(out, "\n> why this limit: %s\n", prose(c.Limit.Why))
 	}
+	markdownGrowth(out, c)
 	shown, hidden := selectContributors(c, markdownContributors)
 	if len(shown) == 0 {
 		return
@@ -153,6 +154,16 @@ func markdownCheck(out io.Writer, p place, told tables) {
 	}
 }
 
+// markdownGrowth shows how a sampled growth was judged. None of its text is from a
+// capture, so nothing can end the block.
+func markdownGrowth(out io.Writer, c *compare.Check) {
+	lines := growthLines(c)
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n```text\n%s\n```\n", strings.Join(lines, "\n"))
+}
+
 // markdownRest folds what needs no action: what holds, what was read, how alike
 // the workloads are, differences of environment, warnings.
 func markdownRest(out io.Writer, r *compare.Result) {
@@ -168,6 +179,12 @@ func markdownRest(out io.Writer, r *compare.Result) {
 		fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n| | target | metric | base | head | change | limit |\n|---|---|---|--:|--:|--:|---|\n", plural(len(passed), "budget holds", "budgets hold"))
 		for _, p := range passed {
 			markdownRow(out, p, false)
+		}
+		for _, p := range passed {
+			if p.check.Trend != nil {
+				fmt.Fprintf(out, "\n%s %s: %s.\n", code(p.target.Name), code(rowName(p.check.Metric, p.check.Labels)), prose(p.check.Reason))
+				markdownGrowth(out, p.check)
+			}
 		}
 		fmt.Fprint(out, "\n</details>\n")
 	}

@@ -38,6 +38,7 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 	if hidden := len(groups) - len(shown); hidden > 0 {
 		fmt.Fprintf(out, "\n%s smaller; --format json has all\n", plural(hidden, "more set of labels is", "more sets of labels are"))
 	}
+	textSeries(out, "series", m.Series, measuredSlope(m.Rows))
 	for i, g := range shown {
 		for _, r := range g.rows {
 			if i < mostHeld {
@@ -98,8 +99,8 @@ func groupTable(group []measure.Row) (rows [][]string, zero []string) {
 			zero = append(zero, plain(r.Name))
 		default:
 			exact := r.Value.Exact(r.Unit)
-			if exact == r.Value.Format(r.Unit) {
-				exact = ""
+			if _, whole := r.Value.Int64(); exact == r.Value.Format(r.Unit) || !whole && r.Unit != measure.Ratio {
+				exact = "" // digits that no sample has
 			}
 			rows = append(rows, []string{plain(r.Name), r.Value.Format(r.Unit), exact})
 		}
@@ -192,11 +193,26 @@ func Diff(w io.Writer, d *compare.Diff) error {
 	}
 	fmt.Fprintf(out, "  %s\n", plural(still, "row did not move", "rows did not move"))
 	textFindings(out, "", "", d.Findings)
+	textSeries(out, "series of the base", d.BaseSeries, diffSlope(d, true))
+	textSeries(out, "series of the head", d.HeadSeries, diffSlope(d, false))
 	diffContributors(out, d)
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(warning))
 	}
 	return out.Flush()
+}
+
+// diffSlope gives the growth that a row of one side has for a series.
+func diffSlope(d *compare.Diff, base bool) func(measure.Series) string {
+	var rows []measure.Row
+	for _, r := range d.Rows {
+		row := measure.Row{Name: r.Name, Labels: r.Labels, Unit: r.Unit, Value: r.Head}
+		if base {
+			row.Value = r.Base
+		}
+		rows = append(rows, row)
+	}
+	return measuredSlope(rows)
 }
 
 func diffContributors(out io.Writer, d *compare.Diff) {

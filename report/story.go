@@ -26,7 +26,7 @@ var (
 // and where most of it is allocated.
 func headline(r *compare.Result, s style) string {
 	t, c := worstCheck(r)
-	if n := worstNotice(r); n != nil && (c == nil || c.Verdict != r.Verdict) {
+	if n := worstNotice(r); n != nil && (c == nil || c.Counts() != r.Verdict) {
 		return s.prose(noticeText(*n))
 	}
 	if c == nil {
@@ -36,7 +36,7 @@ func headline(r *compare.Result, s style) string {
 	for _, t := range r.Targets {
 		total += len(t.Checks)
 	}
-	switch c.Verdict {
+	switch c.Counts() {
 	case compare.Fail, compare.NoData, compare.Warn:
 		return checkStory(t, c, s) + alsoOpen(r, c, s)
 	}
@@ -65,7 +65,7 @@ func alsoOpen(r *compare.Result, told *compare.Check, s style) string {
 	var names []string
 	for i := range r.Targets {
 		for j := range r.Targets[i].Checks {
-			if c := &r.Targets[i].Checks[j]; c != told && c.Verdict == r.Verdict {
+			if c := &r.Targets[i].Checks[j]; c != told && c.Counts() == r.Verdict {
 				names = append(names, s.name(r.Targets[i].Name+": "+c.Metric))
 			}
 		}
@@ -101,7 +101,11 @@ func checkStory(t *compare.TargetResult, c *compare.Check, s style) string {
 		}
 		return out
 	}
-	out := fmt.Sprintf("%s: %s: %s", s.name(t.Name), s.name(c.Metric), s.prose(c.Reason))
+	metric := c.Metric
+	if series, ok := c.Labels["series"]; ok {
+		metric += " of " + series
+	}
+	out := fmt.Sprintf("%s: %s: %s", s.name(t.Name), s.name(metric), s.prose(c.Reason))
 	if slices.Contains(c.Failed, "max") && len(c.Contributors) > 0 {
 		top := largestHolder(c.Contributors)
 		out += fmt.Sprintf("; the largest part, %s, is allocated at %s", top.HeadBytes, s.name(top.Display))
@@ -261,7 +265,7 @@ func advice(r *compare.Result) string {
 	failed, missing := false, false
 	for _, t := range r.Targets {
 		for _, c := range t.Checks {
-			failed = failed || c.Verdict == compare.Fail
+			failed = failed || c.Counts() == compare.Fail
 			missing = missing || c.Verdict == compare.NoData
 		}
 	}

@@ -77,6 +77,14 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 		fmt.Fprintln(out)
 		table(out, "  ", rows, "llrll")
 	}
+	for i := range t.Checks {
+		if c := &t.Checks[i]; c.Verdict == compare.Pass && c.Trend != nil {
+			fmt.Fprintf(out, "\n  how %s was judged\n", plain(rowName(c.Metric, without(c.Labels, common))))
+			for _, line := range append([]string{c.Reason}, growthLines(c)...) {
+				fmt.Fprintf(out, "    %s\n", plain(line))
+			}
+		}
+	}
 	textFindings(out, "  ", "doubt", doubts(t.Findings))
 	for _, w := range t.Warnings {
 		fmt.Fprintf(out, "  warning: %s\n", plain(w))
@@ -183,6 +191,9 @@ func textCheck(out io.Writer, c *compare.Check, common measure.Labels, told tabl
 		fmt.Fprintf(out, "    why: %s\n", plain(c.Limit.Why))
 	}
 	fmt.Fprintf(out, "    budget: %s:%d:%d\n", plain(c.Limit.File), c.Limit.Line, c.Limit.Column)
+	for _, line := range growthLines(c) {
+		fmt.Fprintf(out, "    %s\n", plain(line))
+	}
 	textContributorTable(out, c, told)
 }
 

@@ -186,12 +186,12 @@ func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
 		for j := range t.Checks {
 			c := &t.Checks[j]
 			class := 1 // a verdict that is not known here is no pass
-			switch c.Verdict {
-			case compare.Pass, compare.Waived:
+			switch c.Counts() {
+			case compare.Pass:
 				continue
 			case compare.Fail:
 				class = 0
-			case compare.Warn, compare.Inconclusive, compare.Decelerating:
+			case compare.Warn:
 				class = 2
 			}
 			if class < 2 {

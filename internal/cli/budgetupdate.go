@@ -86,6 +86,7 @@ type updater struct {
 	sources map[string][]byte        // by path, as read
 	edits   map[string][]budget.Edit // by path
 	looked  int                      // limits for which something was measured
+	left    int                      // limits of growth, which are left as they are
 	refused []budget.Refused
 }
 
@@ -132,7 +133,7 @@ func (u *updater) plan(targets []string, s Streams) (int, error) {
 	if len(missing) > 0 {
 		return ExitNoData, fmt.Errorf("nothing was written: %w", errors.Join(missing...))
 	}
-	if u.looked == 0 {
+	if u.looked == 0 && u.left == 0 {
 		return ExitNoData, errors.New("nothing was written: no limit of the budget has a measured row; see peakgate budget lint")
 	}
 	return ExitPass, nil
@@ -163,9 +164,11 @@ func (u *updater) measure(t *budget.Target, x string, from *bases, opt capture.O
 }
 
 // entry plans the edits of one entry. A row without a value says nothing, and so
-// the others do not say what is the worst.
+// the others do not say what is the worst. Growth per step or per hour is left as it
+// is: its max says what is a leak, and not what is used.
 func (u *updater) entry(t *budget.Target, e *budget.Entry, runs []*measure.Measurement) {
 	if strings.HasPrefix(e.Metric.Name, "growth.") {
+		u.left++
 		return
 	}
 	var values []measure.Value
@@ -240,7 +243,11 @@ func (u *updater) finish(dry bool, s Streams) (int, error) {
 	}
 	switch {
 	case len(lines) == 0:
-		lines = append(lines, fmt.Sprintf("nothing to do: %s within %s %% of what is measured, or tighter", plural(u.looked, "limit"), strings.TrimRight(strings.TrimRight(u.headroom.FloatString(6), "0"), ".")))
+		line := fmt.Sprintf("nothing to do: %s within %s %% of what is measured, or tighter", plural(u.looked, "limit"), strings.TrimRight(strings.TrimRight(u.headroom.FloatString(6), "0"), "."))
+		if u.left > 0 {
+			line += fmt.Sprintf("; %s of growth left alone", plural(u.left, "limit"))
+		}
+		lines = append(lines, line)
 	case dry:
 		lines = append(lines, "dry run: nothing was written")
 	}

@@ -42,7 +42,7 @@ func TestScript(t *testing.T) {
 			_, err := os.Stat(captures)
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "measured": measured, "again": again},
 	})
 }
 
