@@ -33,6 +33,10 @@ var affonGrowthRules = []Rule{
 		Doc: "After the pool was trimmed, more tensors are live on the device than at the first snapshot and 1 MiB, or the pool is as full as it ever was: Affon's own tests allow neither.",
 	},
 	{
+		Name: "affon-report-grew", Family: "affon", Find: eachAffon(reportGrew),
+		Doc: "The history or comparison of Affon's memory report holds a run of the same program before this one, whose peak was lower by 16 MiB and a hundredth or more.",
+	},
+	{
 		Name: "affon-unattributed", Family: "affon", Find: eachAffon(unattributed),
 		Doc: "At least half of the footprint (and 1 GiB) is in nothing that Affon counts: the driver, code, or other libraries.",
 	},
@@ -203,5 +207,17 @@ func unattributed(r affonRun) []measure.Finding {
 		Severity: Note, Evidence: Inferred,
 		Text: fmt.Sprintf("%s of the footprint of %s (%s) are neither tensors, nor the pool, nor the QuickJS heap: the driver's, code, or other libraries", rest, footprint, percent(rest, footprint)),
 		Fix:  confirm,
+	}}
+}
+
+func reportGrew(r affonRun) []measure.Finding {
+	by := r.PeakBytes - r.PreviousBytes
+	if r.PreviousBytes <= 0 || !risen(by, r.PreviousBytes) {
+		return nil
+	}
+	return []measure.Finding{{
+		Severity: Warning, Evidence: Measured, SavingBytes: by,
+		Text: fmt.Sprintf("the peak of the process %s since the last run of the same program", moved(r.PreviousBytes, r.PeakBytes)),
+		Fix:  "peakgate diff the two reports, or run the one before again: what grew is in their monitor files",
 	}}
 }

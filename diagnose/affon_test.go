@@ -141,6 +141,10 @@ var affonCases = map[string]struct {
 		affonMade(3, levels{liveM: {600, 602}}, trimmed), []string{"tensors on Metal hold 602.00 MiB, 2.00 MiB more"}, 2,
 		[]Input{affonMade(3, levels{liveM: {600, 602}}), affonMade(3, levels{liveM: {600, 601}}, trimmed), affonMade(3, levels{poolL: {200, 100}}, trimmed)},
 	},
+	"affon-report-grew": {
+		affonMade(0, nil, peaked(1000, 1100)), []string{"grew by 100.00 MiB, from 1000.00 MiB to 1.07 GiB"}, 100,
+		[]Input{affonMade(0, nil, peaked(1000, 1016)), affonMade(0, nil, peaked(0, 1100)), affonMade(0, nil, peaked(1100, 1000))},
+	},
 	"affon-unattributed": {
 		affonMade(1, levels{foot: {0, 2048}, measure.AffonUnattributed: {0, 1024}}), []string{"1.00 GiB of the footprint of 2.00 GiB (50 %)"}, 0,
 		[]Input{affonMade(1, levels{foot: {0, 2050}, measure.AffonUnattributed: {0, 1024}}), affonMade(1, levels{foot: {0, 1500}, measure.AffonUnattributed: {0, 1023}}), affonMade(1, levels{foot: {0, 2048}})},
@@ -196,6 +200,10 @@ var affonCases = map[string]struct {
 			{Base: affonMade(1, levels{hitC: {0, 5}}).Head, Head: affonMade(1, levels{hitC: {0, 9}}).Head, Earlier: true}, {Base: affonMade(1, levels{hitC: {0, 5}}).Head, Head: affonMade(1, levels{hitC: {0, 5}}).Head},
 		},
 	},
+}
+
+func peaked(before, now measure.Bytes) func(*measure.AffonFact) {
+	return func(f *measure.AffonFact) { f.PreviousBytes, f.PeakBytes = before*mi, now*mi }
 }
 
 func trimmed(f *measure.AffonFact) { f.Trimmed = true }
@@ -264,7 +272,7 @@ func TestAffonStories(t *testing.T) {
 	for name, want := range map[string]string{
 		"monitor_churn.json.gz": churn, "report.json.gz": churn, "pair.json": churn, "monitor_steady.json.gz": "",
 		"poll.jsonl.gz": "affon-tensor-growth", "after.json": "affon-bucket-cap affon-scratch-churn",
-		"history.json": "", "oldest_names.json": "", "second_names.json": "",
+		"history.json": "affon-report-grew", "report-comparison.json": "affon-report-grew", "oldest_names.json": "", "second_names.json": "",
 	} {
 		if got := rules(Run(Input{Head: open(name)})); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -20,6 +20,10 @@ type AffonFact struct {
 	Drops  []AffonBucket `json:"drops,omitempty"`
 	// Trimmed tells that the pool was trimmed between the last two snapshots.
 	Trimmed bool `json:"trimmed,omitempty"`
+	// PeakBytes is the process's peak by a memory report, PreviousBytes that of the run
+	// of the same program before it.
+	PeakBytes     Bytes `json:"peak_bytes,omitempty"`
+	PreviousBytes Bytes `json:"previous_peak_bytes,omitempty"`
 }
 
 // AffonSignal is one number over the snapshots of a run: of the first and the last

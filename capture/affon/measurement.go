@@ -34,7 +34,9 @@ func (c *Capture) Measurement() *measure.Measurement {
 	if b.run.last() != nil {
 		b.ends(last)
 		b.growth()
-		out.Facts.Affon = append(out.Facts.Affon, b.fact())
+	}
+	if last != nil {
+		out.Facts.Affon = append(out.Facts.Affon, b.fact(last))
 	}
 	return out
 }
@@ -180,12 +182,8 @@ func (b *builder) footprints(last *Snapshot) {
 		none = none || s.noFootprint
 	}
 	switch r := b.c.Report; {
-	case r != nil && max(r.FootprintPeak, r.ResidentPeak) > 0:
-		n := r.FootprintPeak
-		if n == 0 {
-			n = r.ResidentPeak
-		}
-		b.row(footprintPeakMetric, measure.Labels{}, measure.HighWater, n)
+	case r != nil && r.peak() > 0:
+		b.row(footprintPeakMetric, measure.Labels{}, measure.HighWater, r.peak())
 	case peak > 0:
 		b.row(footprintPeakMetric, measure.Labels{}, measure.Sampled, peak)
 		b.Rows[len(b.Rows)-1].Samples = sampled

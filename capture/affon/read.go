@@ -50,6 +50,14 @@ type Report struct {
 	program string
 }
 
+// peak is the footprint's peak, or the resident one where that is not measured.
+func (r *Report) peak() int64 {
+	if r.FootprintPeak > 0 {
+		return r.FootprintPeak
+	}
+	return r.ResidentPeak
+}
+
 // reader reads one file.
 type reader struct {
 	cursor

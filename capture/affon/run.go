@@ -76,8 +76,7 @@ func median(points []int64) int64 {
 }
 
 // fact gives what rules look at.
-func (b *builder) fact() measure.AffonFact {
-	last := b.run.last()
+func (b *builder) fact(last *Snapshot) measure.AffonFact {
 	f := measure.AffonFact{Labels: measure.Labels{}, Names: last.names(), Snapshots: int64(b.run.whole), Warm: int64(b.run.warm), Dropped: b.c.Dropped, Signals: map[string]measure.AffonSignal{}}
 	for s := range signals + 1 {
 		name := measure.AffonUnattributed
@@ -98,7 +97,15 @@ func (b *builder) fact() measure.AffonFact {
 	if b.run.whole > 1 {
 		warm = b.run.snapshots[b.run.warm]
 	}
-	f.Misses, f.Drops = bucketFacts(last, warm, false), bucketFacts(last, warm, true)
+	if r := b.c.Report; r != nil {
+		f.PeakBytes = measure.Bytes(r.peak())
+		if r.Previous != nil {
+			f.PreviousBytes = measure.Bytes(r.Previous.peak())
+		}
+	}
+	if b.run.whole > 0 { // the largest of each number of a table are no table
+		f.Misses, f.Drops = bucketFacts(last, warm, false), bucketFacts(last, warm, true)
+	}
 	if n := len(b.run.all); n > 1 {
 		was, ok := b.run.all[n-2].get(poolTrims)
 		is, ok2 := last.get(poolTrims)
