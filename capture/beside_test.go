@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/peakgate/peakgate/capture/affon"
+	"github.com/peakgate/peakgate/capture/footprint"
 	"github.com/peakgate/peakgate/capture/pprof"
 	"github.com/peakgate/peakgate/capture/series"
 	"github.com/peakgate/peakgate/capture/torch"
@@ -249,7 +250,7 @@ func TestOneReader(t *testing.T) {
 			if isMeasurement(head) {
 				by = append(by, MeasurementFormat)
 			}
-			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, affon.Sniff, pprof.Sniff, series.Sniff} {
+			for _, sniff := range []func([]byte) (string, bool){torch.Sniff, xla.Sniff, affon.Sniff, pprof.Sniff, footprint.Sniff, series.Sniff} {
 				if format, ok := sniff(head); ok {
 					by = append(by, format)
 				}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/peakgate/peakgate/capture/affon"
+	"github.com/peakgate/peakgate/capture/footprint"
 	"github.com/peakgate/peakgate/capture/pprof"
 	"github.com/peakgate/peakgate/capture/series"
 	"github.com/peakgate/peakgate/capture/torch"
@@ -27,7 +28,7 @@ const MeasurementFormat = "peakgate.measurement"
 // Formats lists the formats that Open reads, for help and messages.
 func Formats() []string {
 	return []string{xla.FormatXSpace, xla.FormatHloProto, xla.FormatText, xla.FormatReport, xla.FormatAssignment, xla.FormatStats,
-		affon.FormatTelemetry, affon.FormatMonitor, affon.FormatReport, pprof.Format, series.Format, "torch.snapshot", MeasurementFormat}
+		affon.FormatTelemetry, affon.FormatMonitor, affon.FormatReport, pprof.Format, footprint.Format, series.Format, "torch.snapshot", MeasurementFormat}
 }
 
 // sniffWindow is how much of a file is looked at to choose its reader, in bytes.
@@ -210,6 +211,15 @@ func choose(head []byte) (format string, read reader) {
 				return nil, err
 			}
 			return p.Measurement(opt.Root), nil
+		}
+	}
+	if format, ok := footprint.Sniff(head); ok {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+			c, err := footprint.Read(r, name)
+			if err != nil {
+				return nil, err
+			}
+			return c.Measurement(), nil
 		}
 	}
 	if format, ok := series.Sniff(head); ok {

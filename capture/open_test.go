@@ -177,7 +177,7 @@ func TestCatalogueSaysWhoGives(t *testing.T) {
 			if from[r.Name] == nil {
 				from[r.Name] = map[string]bool{}
 			}
-			from[r.Name][map[string]string{"xla": "XLA", "torch": "PyTorch", "pprof": "JAX", "affon": "Affon", "series": "series"}[family]] = true
+			from[r.Name][map[string]string{"xla": "XLA", "torch": "PyTorch", "pprof": "JAX", "affon": "Affon", "series": "series", "footprint": "watch"}[family]] = true
 		}
 	}
 	for _, m := range measure.Catalogue() {

@@ -76,6 +76,7 @@ func Judge(w Workload) TargetResult {
 		return cmp.Or(cmp.Compare(a.Counts().rank(), b.Counts().rank()), cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
 	t.Notices = append(t.Notices, w.cutHistories()...)
+	t.Notices = append(t.Notices, w.ended()...)
 	t.Notices = append(t.Notices, w.expired(t.Checks)...)
 	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Counts() })
 	t.Verdict = noticed(t.Verdict, t.Notices)

@@ -88,7 +88,7 @@ type Spread struct {
 // in the verdict: a loosened budget, captures that were not made again.
 type Notice struct {
 	Verdict Verdict       `json:"verdict"`
-	Effect  string        `json:"effect"` // "loosens", "reshapes", "tightens" or "stale"
+	Effect  string        `json:"effect"` // "loosens", "reshapes", "tightens", "stale", "expired" or "incomplete"
 	Text    string        `json:"text"`
 	Bytes   measure.Bytes `json:"bytes,omitempty"` // how much more a limit allows
 	File    string        `json:"file,omitempty"`

@@ -154,6 +154,8 @@ type Facts struct {
 	Logs    []LogFact    `json:"logs,omitempty"`
 	// Snapshots hold one entry for each device of each PyTorch snapshot.
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
+	// Watches hold one entry for each file of a watcher.
+	Watches []WatchFact `json:"watches,omitempty"`
 	// Timelines, Executions and Waits come from the host events of profiles.
 	Timelines  []TimelineFact  `json:"timelines,omitempty"`
 	Executions []ExecutionFact `json:"executions,omitempty"`

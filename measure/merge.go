@@ -86,6 +86,7 @@ func Merge(target string, parts []*Measurement) *Measurement {
 		out.Facts.Timelines = append(out.Facts.Timelines, part.Facts.Timelines...)
 		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
 		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
+		out.Facts.Watches = append(out.Facts.Watches, part.Facts.Watches...)
 		for _, f := range part.Facts.Affon {
 			if len(parts) > 1 {
 				f.Labels = f.Labels.With("file", names[i])

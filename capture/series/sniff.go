@@ -128,6 +128,9 @@ func objects(head []byte) bool {
 		if json.Unmarshal(line, &object) != nil {
 			return found // cut off by the window, or a fault that Read tells
 		}
+		if _, ok := object["schema"]; ok {
+			return false // a format that has a name, such as a watcher's
+		}
 		x, unit := false, false
 		for key := range object {
 			x = x || key == "step" || key == "seconds"
