@@ -104,5 +104,5 @@ func (c *Column) resolution() (measure.Bytes, bool) {
 	for range min(c.places, 20) {
 		step /= 10
 	}
-	return measure.Bytes(step), c.Unit == measure.ByteUnit && !c.Information && (c.inexact || c.places == 0) && step > pageSize
+	return measure.Bytes(step), c.Unit == measure.ByteUnit && c.levels.NonZero && !c.Information && (c.inexact || c.places == 0) && step > pageSize
 }
