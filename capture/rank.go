@@ -13,7 +13,7 @@ import (
 // Names under which training frameworks write one snapshot a rank:
 // rank0_memory_snapshot.pickle (torchtune), snapshot_oom_rank-0.pickle
 // (Megatron-Bridge), oom_snapshot_dev0.pickle, rank3/snapshot.pickle, and
-// 000003_step_10.pickle (torchtitan).
+// 000003_step_10.pickle (torchtitan). See also numbered.
 var (
 	rankNumber = regexp.MustCompile(`(?i)(?:rank|dev)[-_ ]?0*(\d+)`)
 	rankStep   = regexp.MustCompile(`^0*(\d+)_step_\d+\.`)
@@ -31,22 +31,66 @@ func rankOf(path string) (rank string, ok bool) {
 	return "", false
 }
 
+// numbered is a name whose last part is a number, as of Megatron-Bridge's
+// snapshot_0.pickle; notRanks are words before a number that is none of a rank.
+var (
+	numbered = regexp.MustCompile(`^(.*?)[-_]?(0|[1-9]\d{0,4})(\.[^/]*)$`)
+	notRanks = regexp.MustCompile(`(?i)(?:step|iter|iteration|epoch|batch|series|run|before|after)$`)
+)
+
+// numberedRanks reads ranks from names that are alike but for a number: only where
+// the numbers are 0 to N-1, each once, and no two files are dumps of one process,
+// whose histories begin at the same moment.
+func numberedRanks(parts []*measure.Measurement) (ranks []string, ok bool) {
+	name, starts, seen := "", map[int64]bool{}, map[string]bool{}
+	for _, m := range parts {
+		match := numbered.FindStringSubmatch(filepath.ToSlash(m.Inputs[0].Path))
+		if match == nil || notRanks.MatchString(match[1]) || name != "" && name != match[1]+"\x00"+match[3] {
+			return nil, false
+		}
+		name = match[1] + "\x00" + match[3]
+		for _, f := range m.Facts.Traces {
+			if f.StartUS > 0 && starts[f.StartUS] {
+				return nil, false
+			}
+		}
+		for _, f := range m.Facts.Traces {
+			starts[f.StartUS] = true
+		}
+		ranks, seen[match[2]] = append(ranks, match[2]), true
+	}
+	for n := range parts {
+		if !seen[strconv.Itoa(n)] {
+			return nil, false
+		}
+	}
+	return ranks, true
+}
+
 // labelRanks gives the rows of several snapshots the label rank, if the name of
 // each tells a rank of its own. Ranks are then compared one by one.
 func labelRanks(parts []*measure.Measurement) {
+	if len(parts) < 2 {
+		return
+	}
 	ranks, seen := make([]string, len(parts)), map[string]bool{}
+	named := true
 	for i, m := range parts {
 		if len(m.Inputs) != 1 || m.Inputs[0].Format != "torch.snapshot" {
 			return
 		}
 		rank, ok := rankOf(m.Inputs[0].Path)
-		if !ok || seen[rank] {
-			return
-		}
+		named = named && ok && !seen[rank]
 		ranks[i], seen[rank] = rank, true
 	}
-	if len(parts) < 2 {
-		return
+	if !named {
+		if ranks, named = numberedRanks(parts); !named {
+			return
+		}
+		clear(seen)
+		for _, rank := range ranks {
+			seen[rank] = true
+		}
 	}
 	defer missingRanks(parts, seen)
 	for i, m := range parts {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 func TestRankOf(t *testing.T) {
@@ -50,10 +52,32 @@ func TestRanksAreLabelled(t *testing.T) {
 		"a rank is missing":      {map[string]string{"rank0.pickle": snapshot, "rank3.pickle": snapshot}, []string{"rank=0", "rank=1 no data", "rank=2 no data", "rank=3"}},
 		"one file is no rank":    {map[string]string{"rank0.pickle": snapshot}, []string{""}},
 		"a rank twice":           {map[string]string{"a/rank0.pickle": snapshot, "b/rank0.pickle": snapshot}, []string{""}},
+		"numbers from 0":         {map[string]string{"snapshot_0.pickle": snapshot, "snapshot_1.pickle": "torch/forms_dict.pickle", "snapshot_2.pickle": "steady/torch/base.pickle.gz"}, []string{"rank=0", "rank=1", "rank=2"}},
+		"numbers from 1":         {map[string]string{"snapshot_1.pickle": snapshot, "snapshot_2.pickle": "torch/forms_dict.pickle"}, []string{"file=snapshot_1.pickle", "file=snapshot_2.pickle"}},
+		"numbers with a gap":     {map[string]string{"snapshot_0.pickle": snapshot, "snapshot_2.pickle": "torch/forms_dict.pickle"}, []string{"file=snapshot_0.pickle", "file=snapshot_2.pickle"}},
+		"numbers of steps":       {map[string]string{"step_0.pickle": snapshot, "step_1.pickle": snapshot}, []string{""}},
+		"numbers of two names":   {map[string]string{"a_0.pickle": snapshot, "b_1.pickle": snapshot}, []string{""}},
 		"a file without a rank":  {map[string]string{"rank0.pickle": snapshot, "x.pickle": snapshot}, []string{""}},
 	} {
 		if got := ranks(c.files); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Dumps of one process are no ranks, however they are numbered.
+func TestDumpsOfOneProcessAreNoRanks(t *testing.T) {
+	part := func(path string, start int64) *measure.Measurement {
+		m := measure.New()
+		m.Inputs = []measure.Input{{Path: path, Format: "torch.snapshot"}}
+		m.Facts.Traces = []measure.TraceFact{{Labels: measure.Labels{"device": "0"}, StartUS: start}}
+		return m
+	}
+	for start, want := range map[int64]string{100: "", 101: "1"} {
+		parts := []*measure.Measurement{part("snapshot_0.pickle", 100), part("snapshot_1.pickle", start)}
+		labelRanks(parts)
+		if got := parts[1].Facts.Traces[0].Labels["rank"]; got != want {
+			t.Errorf("histories that begin at 100 and %d: rank %q, want %q", start, got, want)
 		}
 	}
 }

@@ -204,6 +204,10 @@ type TraceFact struct {
 	Steps    int64  `json:"steps,omitempty"`
 	// History is "complete", "starts_mid_run", "truncated", "state_only" or "none".
 	History string `json:"history"`
+	// StartUS and EndUS are when the first and the last event happened, in
+	// microseconds since 1970; absent where the release writes no times.
+	StartUS int64 `json:"start_us,omitempty"`
+	EndUS   int64 `json:"end_us,omitempty"`
 }
 
 // New makes an empty measurement whose lists are present in JSON.

@@ -141,7 +141,7 @@ func (w *teller) contributor(metric string, labels measure.Labels, at site, byte
 func (d *Device) fact(labels measure.Labels) measure.TraceFact {
 	h := &d.History
 	f := measure.TraceFact{Labels: labels, Events: h.Events, Actions: map[string]int64{}, Sequence: h.Sequence,
-		Steps: h.Steps, History: h.Kind}
+		Steps: h.Steps, History: h.Kind, StartUS: d.trace.start, EndUS: d.trace.end}
 	for a, n := range h.Counts[:Unknown] {
 		if n > 0 {
 			f.Actions[Action(a).String()] = n

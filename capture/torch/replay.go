@@ -55,6 +55,8 @@ type trace struct {
 	retries, retriedBytes  int64
 	cycleFrees, cycleBytes int64
 
+	start, end int64 // times of the first and the last event; 0: not written
+
 	ring    []entry // the newest events, where only these are wanted
 	dropped int64
 }
@@ -101,6 +103,12 @@ func (t *trace) fold(m *machine, e *entry) error {
 	i := t.events
 	t.counts[a]++
 	t.hash = (bits.RotateLeft64(t.hash, 5) ^ (uint64(size)<<4 | uint64(a))) * 0x9e3779b97f4a7c15
+	if e.time > 0 {
+		if t.start == 0 {
+			t.start = e.time
+		}
+		t.end = e.time
+	}
 	after := t.afterSegment
 	t.afterSegment = false
 	switch a {

@@ -54,7 +54,8 @@ and without a verdict.
 
 With --leak BASE and HEAD are an earlier and a later dump of one process, made at
 the same place of a step: the sites that hold more bytes in more blocks at the later
-one are where it leaks. --steps says how many steps lie between.`,
+one are where it leaks. Dumps that were given the wrong way round are turned, and
+PyTorch dumps of two processes are refused where their histories show it. --steps says how many steps lie between.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
 		format := f.String("format", "text", "`text` or json")
 		output := f.String("o", "", "write to this `file` instead of standard output")
@@ -79,7 +80,20 @@ one are where it leaks. --steps says how many steps lie between.`,
 					return ExitNoData, err
 				}
 			}
+			var warnings []string
+			if *leak {
+				swapped, doubts, err := compare.OneProcess(sides[0], sides[1])
+				if err != nil {
+					return ExitUsage, usagef("diff --leak %s %s: %v", args[0], args[1], err)
+				}
+				warnings = doubts
+				if swapped {
+					sides[0], sides[1] = sides[1], sides[0]
+					warnings = append(warnings, fmt.Sprintf("%s was dumped after %s: the two are taken in that order", args[0], args[1]))
+				}
+			}
 			d := compare.Compare(sides[0], sides[1])
+			d.Warnings = append(warnings, d.Warnings...)
 			d.Findings = diagnose.Changed(diagnose.Input{Base: sides[0], Head: sides[1], Earlier: *leak, Steps: *steps})
 			if err := spare(*output, slices.Concat(d.BaseInputs, d.HeadInputs)); err != nil {
 				return ExitUsage, err
