@@ -37,6 +37,8 @@ var (
 	logScoped   = regexp.MustCompile(`Scoped allocation with size (\S+) and limit (\S+) exceeded scoped vmem limit`)
 	logCores    = regexp.MustCompile(`TensorCore Hbm usage: ([^\s,]+),.*exceeding available bytes: (\S+)`)
 	logNotGiven = regexp.MustCompile(`Attempting to (?:allocate|reserve) (\S+?)(?: at the bottom of memory)?\. That was not possible\. There are (\S+) free(?:, \S+ reserved, and (\S+) reservable)?`)
+	// c10/cuda/CUDACachingAllocator.cpp, before torch 2.1 and from it on (2.1 and 2.2 wrote "capacty").
+	logTorch    = regexp.MustCompile(`out of memory\. Tried to allocate ([\d.]+) ([KMG]iB|bytes)[. ]+(?:GPU \S+ has a total capaci?ty of|\(GPU \S+;) ([\d.]+) ([KMGT]iB)`)
 	logDonation = regexp.MustCompile(`Some donated buffers were not usable: .*`)
 )
 
@@ -135,6 +137,8 @@ func logFact(text string) (f measure.LogFact, absurd string, ok bool) {
 		f.Kind, f.WantedBytes = measure.LogGPU, size(whole, m[1])
 	} else if m := match(logBFC); m != nil {
 		f.Kind, f.WantedBytes = measure.LogGPU, size(whole, m[1])
+	} else if m := match(logTorch); m != nil {
+		f.Kind, f.WantedBytes, f.LimitBytes = measure.LogTorch, size(human, m[1]+m[2]), size(human, m[3]+m[4])
 	} else if m := match(logGPU); m != nil {
 		f.Kind, f.WantedBytes = measure.LogGPU, size(human, m[1]+m[2])
 	} else if match(logDonation) != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -48,6 +49,10 @@ func TestReadLog(t *testing.T) {
 			measure.LogFact{Kind: measure.LogHBMRun, WantedBytes: 59 * gib / 2, LimitBytes: 146<<20 + 1<<19}},
 		{"RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 50.00M. That was not possible. There are 27.50M free.; (0x0x0_HBM0)",
 			measure.LogFact{Kind: measure.LogHBMRun, WantedBytes: 50 << 20, LimitBytes: 27<<20 + 1<<19}},
+		{"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 4.00 GiB of which 84.00 MiB is free. Of the allocated memory 512.00 MiB is allocated by PyTorch",
+			measure.LogFact{Kind: measure.LogTorch, WantedBytes: 128 << 20, LimitBytes: 4 * gib}},
+		{"RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.50 GiB total capacity; 21.50 GiB already allocated; 13.81 MiB free",
+			measure.LogFact{Kind: measure.LogTorch, WantedBytes: 20 << 20, LimitBytes: 47 * gib / 2}},
 		{"UserWarning: Some donated buffers were not usable: ShapedArray(float32[8,8]).", measure.LogFact{Kind: measure.LogDonation}},
 	} {
 		// The message is found once, wherever it stands, between long lines and others.
@@ -144,5 +149,27 @@ func TestScopedVMEM(t *testing.T) {
 	m.Facts.Logs, _, _ = ReadLog(strings.NewReader("Ran out of memory in memory space vmem."), "run.log")
 	if fs := Run(Input{Head: m}); len(fs) != 1 || !strings.Contains(fs[0].Text, "the message gives no sizes (run.log:1)") {
 		t.Errorf("%+v", fs)
+	}
+}
+
+// TestOperation: a program without modules is told its operation, not a module.
+func TestOperation(t *testing.T) {
+	f, err := os.Open(shared(t, "lab/tf/oom_graph.stderr.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m := open(t, shared(t, "lab/tf/oom_graph.xplane.pb"))
+	if m.Facts.Logs, _, err = ReadLog(f, "stderr.txt"); err != nil {
+		t.Fatal(err)
+	}
+	fs := Run(Input{Head: m})
+	if len(fs) != 2 || fs[0].Rule != "gpu-out-of-memory" || !strings.HasSuffix(fs[0].Text, "16.00 MiB in one piece (stderr.txt:5); asked for by the operation sort/TopKV2") {
+		t.Fatalf("%+v", fs)
+	}
+	for _, f := range fs {
+		if strings.Contains(f.Fix, "module") {
+			t.Errorf("%s: %s", f.Rule, f.Fix)
+		}
 	}
 }

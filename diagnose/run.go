@@ -165,6 +165,9 @@ var failureRules = []Rule{
 					f.Text += fmt.Sprintf("; %d gave up", w.GaveUp)
 				}
 				f.Fix = "see what does not fit: the failing request is mostly a module's temp block or an output"
+				if len(in.modules) == 0 {
+					f.Fix = operationFix
+				}
 				out = append(out, f)
 			}
 			return out

@@ -31,7 +31,7 @@ var torchOOMRules = []Rule{
 	},
 	{
 		Name: "torch-oom-foreign", Family: "torch", Find: foreign,
-		Doc: "Memory outside PyTorch's allocator made the allocation fail. Evidence: reserved and free memory together lie well below the device's memory (`explain --device-memory`), and the request would have fitted into the rest; or they shrank between two failures in one file. " +
+		Doc: "Memory outside PyTorch's allocator made the allocation fail. Evidence: reserved and free memory together lie well below the device's memory (`explain --device-memory`, or PyTorch's message in a log: `--log`), and the request would have fitted into the rest; or they shrank between two failures in one file. " +
 			"The rest is held by another process, NCCL, the CUDA context or libraries: a snapshot cannot see it.",
 	},
 	{
@@ -49,7 +49,7 @@ func eachOOM(want string, judge func(m *measure.Measurement, s *measure.Snapshot
 				return nil
 			}
 			o := s.OOMs[len(s.OOMs)-1]
-			if verdict(o, in.DeviceMemory) != want {
+			if verdict(o, in.deviceMemory()) != want {
 				return nil
 			}
 			out := judge(m, s, o)
@@ -210,7 +210,7 @@ func pressure(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 		f.Text += "; most is allocated at " + strings.Join(names, ", ")
 	}
 	if o.DeviceFreeBytes != nil {
-		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi, or give --device-memory"
+		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi, or give --device-memory, or --log with PyTorch's message"
 	}
 	f.Fix = relieve(o)
 	if native(s) {
@@ -282,6 +282,16 @@ func stranded(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 // any case: CUDA's context and the code of its libraries, 0.3 to 0.8 GiB.
 const contextBytes = 1 << 30
 
+// deviceMemory is what the device has: by the caller, else by PyTorch's message in a log.
+func (in Input) deviceMemory() measure.Bytes {
+	for _, l := range in.Head.Facts.Logs {
+		if in.DeviceMemory == 0 && l.Kind == measure.LogTorch {
+			return l.LimitBytes
+		}
+	}
+	return in.DeviceMemory
+}
+
 // outside is what of a device neither PyTorch's allocator has nor is left; 0
 // where it is not known.
 func outside(o measure.OOMFact, device measure.Bytes) measure.Bytes {
@@ -297,9 +307,9 @@ const foreignFix = "look at nvidia-smi and torch.cuda.device_memory_used(device)
 // was given, else by what came between two failures.
 func foreign(in Input) []measure.Finding {
 	out := eachOOM("foreign", func(_ *measure.Measurement, _ *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
-		n := outside(o, in.DeviceMemory)
+		n := outside(o, in.deviceMemory())
 		return []measure.Finding{{SavingBytes: n, Fix: foreignFix,
-			Text: figures(o) + fmt.Sprintf("; of the device's %s, %s are held outside of PyTorch's allocator", in.DeviceMemory, n)}}
+			Text: figures(o) + fmt.Sprintf("; of the device's %s, %s are held outside of PyTorch's allocator", in.deviceMemory(), n)}}
 	})(in)
 	if len(out) > 0 {
 		return out

@@ -24,7 +24,13 @@ var logRules = []Rule{
 						return f
 					}
 				}
+				if _, op, ok := strings.Cut(l.Text, "requested by op "); ok && op != "" {
+					f.Text += "; asked for by the operation " + op
+				}
 				f.Fix = "explain the capture of the run that failed: the request is a module's temp block or an output"
+				if len(in.modules) == 0 && len(in.Head.Facts.Timelines) > 0 {
+					f.Fix = operationFix
+				}
 				return f
 			})
 		},
@@ -107,6 +113,10 @@ var logRules = []Rule{
 		},
 	},
 }
+
+// operationFix is for programs without XLA modules (TensorFlow): each tensor is a
+// request of its own.
+const operationFix = "make room for this operation's tensor: see who holds the peak, take a smaller batch, or split the operation; memory that is free in smaller pieces does not help"
 
 // fromLog makes a finding of each message of a kind.
 func fromLog(in Input, kind string, find func(measure.LogFact) measure.Finding) (out []measure.Finding) {

@@ -25,5 +25,7 @@ const (
 	LogHBMRun   = "tpu_hbm_run_out_of_memory"
 	LogVMEM     = "tpu_vmem_out_of_memory"
 	LogRemat    = "xla_remat_limit"
+	// LogTorch is PyTorch's own message; its LimitBytes are what the device has.
+	LogTorch    = "torch_out_of_memory"
 	LogDonation = "jax_donation_unused"
 )

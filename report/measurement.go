@@ -215,21 +215,41 @@ func diffSlope(d *compare.Diff, base bool) func(measure.Series) string {
 	return measuredSlope(rows)
 }
 
+// movedTable is what moved in one row, or in several that moved alike.
+type movedTable struct {
+	titles []string
+	rows   [][]string
+	left   int
+}
+
+// diffContributors lists what moved, row by row; rows of one kind of memory often move
+// alike (need, temp and peak of a plan), and are told together.
 func diffContributors(out io.Writer, d *compare.Diff) {
+	var tables []movedTable
 	for i := 0; i < len(d.Contributors); {
 		first := d.Contributors[i]
-		rows, left := [][]string{{"change", "base", "head", "count", holder(first.Metric)}}, 0
+		t := movedTable{titles: []string{plain(rowName(first.Metric, first.Labels))}, rows: [][]string{{"change", "base", "head", "count", holder(first.Metric)}}}
 		for ; i < len(d.Contributors) && d.Contributors[i].Metric == first.Metric && d.Contributors[i].Labels.Key() == first.Labels.Key(); i++ {
-			if c := d.Contributors[i]; len(rows) <= holders {
-				rows = append(rows, []string{c.Delta().Signed(), c.BaseBytes.String(), c.HeadBytes.String(), counts(c.Contributor), textStyle.name(c.Display)})
+			if c := d.Contributors[i]; len(t.rows) <= holders {
+				t.rows = append(t.rows, []string{c.Delta().Signed(), c.BaseBytes.String(), c.HeadBytes.String(), counts(c.Contributor), textStyle.name(c.Display)})
 			} else {
-				left++
+				t.left++
 			}
 		}
-		fmt.Fprintf(out, "\nwhat moved in %s\n", plain(rowName(first.Metric, first.Labels)))
-		table(out, "  ", rows, "rrrrl")
-		if left > 0 {
-			fmt.Fprintf(out, "  %d more moved\n", left)
+		same := slices.IndexFunc(tables, func(u movedTable) bool { return slices.EqualFunc(u.rows, t.rows, slices.Equal[[]string]) })
+		if same < 0 {
+			tables = append(tables, t)
+			continue
+		}
+		tables[same].titles = append(tables[same].titles, t.titles...)
+		tables[same].left = max(tables[same].left, t.left)
+	}
+	for _, t := range tables {
+		fmt.Fprintln(out)
+		wrapped(out, "what moved in ", "  ", strings.Join(t.titles, ", "))
+		table(out, "  ", t.rows, "rrrrl")
+		if t.left > 0 {
+			fmt.Fprintf(out, "  %d more moved\n", t.left)
 		}
 	}
 }
