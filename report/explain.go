@@ -137,7 +137,7 @@ func (e *explainer) holders(r measure.Row, top int, whose string) {
 	fmt.Fprintln(e.out)
 	wrapped(e.out, "", "  ", title)
 	cs = numbered(cs)
-	rows, rest := [][]string{{"bytes", "share", "count", "class", "allocated at"}}, measure.Bytes(0)
+	rows, rest := [][]string{{"bytes", "share", "count", "class", holder(r.Name)}}, measure.Bytes(0)
 	for i, c := range cs {
 		if i >= top {
 			rest += c.Bytes
