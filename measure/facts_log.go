@@ -20,11 +20,11 @@ type LogFact struct {
 // block on a GPU, at compile time for a TPU's main memory, at run time for it (to
 // load a program or to hold an array), and at compile time for its on-chip memory.
 const (
-	LogGPU      = "xla_gpu_out_of_memory"
-	LogHBM      = "tpu_hbm_out_of_memory"
-	LogHBMRun   = "tpu_hbm_run_out_of_memory"
-	LogVMEM     = "tpu_vmem_out_of_memory"
-	LogRemat    = "xla_remat_limit"
+	LogGPU    = "xla_gpu_out_of_memory"
+	LogHBM    = "tpu_hbm_out_of_memory"
+	LogHBMRun = "tpu_hbm_run_out_of_memory"
+	LogVMEM   = "tpu_vmem_out_of_memory"
+	LogRemat  = "xla_remat_limit"
 	// LogTorch is PyTorch's own message; its LimitBytes are what the device has.
 	LogTorch    = "torch_out_of_memory"
 	LogDonation = "jax_donation_unused"
