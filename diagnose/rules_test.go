@@ -271,9 +271,9 @@ var cases = map[string]struct {
 		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("backward", "mul", "bf16[128]", 50, 50), holder("backward", "mul", "f32[128]", 100, 100)}})), Head: made(rows{"need_bytes": 350}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("backward", "mul", "f32[128]", 100, 100)}}))},
 	},
 	"in-place-lost": {
-		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 350}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "copy", "f32[8]", 50, 50)}}))},
+		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 350}, measure.ModuleFact{Updates: 1}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "copy", "f32[8]", 50, 50)}}))},
 		"copies of 50.00 MiB are live at the heap peak, 0 B in the base: f32[8] copy", 50,
-		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 350}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "copy", "f32[8]", 5, 5), holder("forward_kept", "copy", "f32[8]", 50, 50)}}))},
+		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 350}, measure.ModuleFact{Updates: 1}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "copy", "f32[8]", 5, 5), holder("forward_kept", "copy", "f32[8]", 50, 50)}}))},
 	},
 	"new-fusion": {
 		Input{Base: made(rows{"need_bytes": 300}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 400}, measure.ModuleFact{}, on(device, measure.PlanFact{Classes: []measure.PlanClass{{Class: "temp", Bytes: 90 * mi}}, Holders: []measure.PlanHolder{holder("temp", "fusion", "f32[8]", 90, 90)}}))},

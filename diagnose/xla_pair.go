@@ -169,11 +169,13 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "in-place-lost", Family: "xla", Compares: true,
-		Doc: "Copies are live at the heap peak that the base did not have, at least a quarter of the growth: an update (dynamic_update_slice, scatter, a donated argument) is no longer done in place.",
+		Doc: "Copies are live at the heap peak that the base did not have, at least a quarter of the growth, in a program that updates a part of an array (dynamic_update_slice, scatter) or donates arguments: the update is no longer done in place. A copy into another layout is none of these.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			copies := func(m *module) (list []measure.PlanHolder, sum measure.Bytes) {
+				donation := m.space(device).fact.Donation
 				list = m.space(device).holders(func(h measure.PlanHolder) bool {
-					return (h.Class == "temp" || h.Class == "backward") && (h.Copy || h.Opcode == "copy" || h.Opcode == "copy-done")
+					updates := m.fact.Updates > 0 || h.Copy && donation != nil && donation.Declared > 0
+					return updates && (h.Class == "temp" || h.Class == "backward") && (h.Copy || h.Opcode == "copy" || h.Opcode == "copy-done")
 				})
 				for _, h := range list {
 					sum += h.Bytes
@@ -286,8 +288,10 @@ var xlaPairRules = []Rule{
 			if p.head.fact.Contents == "" || p.head.fact.Contents != p.base.fact.Contents || h.fact.Schedule == b.fact.Schedule || h.fact.Schedule == "" || b.fact.Schedule == "" || !notable(grew, p.need()) {
 				return f, false
 			}
-			f = p.head.finding(Warning, Measured, "the same instructions in another order: the heap peak %s", moved(b.size("plan.heap_peak_bytes"), h.size("plan.heap_peak_bytes")))
-			f.Fix = "the program did not change: look at the compiler's version and flags (--xla_gpu_enable_latency_hiding_scheduler, --xla_tpu_enable_latency_hiding_scheduler, their memory limits)"
+			who, at := p.who("plan.heap_peak_bytes", "")
+			f = p.head.finding(Warning, Measured, "the same instructions in another order: the heap peak %s%s", moved(b.size("plan.heap_peak_bytes"), h.size("plan.heap_peak_bytes")), who)
+			f.Source = at
+			f.Fix = "the program did not change: look at the compiler's version and flags (--xla_gpu_enable_latency_hiding_scheduler, --xla_tpu_enable_latency_hiding_scheduler, their memory limits; on CPU --xla_cpu_enable_concurrency_optimized_scheduler)"
 			f.Cost, f.SavingBytes = "less overlap of communication", grew
 			return f, true
 		}),

@@ -184,6 +184,9 @@ type ModuleFact struct {
 	// did not keep; Scopes those that are in a checkpointed function at all.
 	Checkpointed int64 `json:"checkpointed,omitempty"`
 	Scopes       int64 `json:"scopes,omitempty"`
+	// Updates counts instructions that write a part of an array (dynamic_update_slice,
+	// scatter).
+	Updates int64 `json:"updates,omitempty"`
 	// Partitions is the number of devices that the program was split over.
 	Partitions int64 `json:"partitions,omitempty"`
 	// Sharded counts the parameters that are split over devices.

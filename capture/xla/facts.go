@@ -23,6 +23,14 @@ func (m *Module) fact(labels measure.Labels) measure.ModuleFact {
 		Partitions: m.Partitions, Sharded: m.Sharded, Contents: fmt.Sprintf("%016x", m.contents),
 	}
 	f.Checkpointed, f.Scopes = m.checkpointed()
+	for i := range m.Computations {
+		for j := range m.Computations[i].Instructions {
+			switch m.Computations[i].Instructions[j].Opcode {
+			case "dynamic-update-slice", "scatter":
+				f.Updates++
+			}
+		}
+	}
 	l := m.find()
 	var parameters []*Shape
 	for n := int64(0); l.parameter[n] != nil; n++ {
