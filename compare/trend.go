@@ -147,16 +147,16 @@ func (t *trend) story(c *Check, e *budget.Entry, total measure.Unit) string {
 	f := t.Fit
 	slope := func(v float64) string { return measure.Float(v).Format(c.Unit) }
 	out := c.slopeStory(f)
-	projected := fmt.Sprintf("%s over %s", whole(f.Projected).Format(total), t.horizon())
+	projected := fmt.Sprintf("%s in %s", whole(f.Projected).Format(total), t.horizon())
 	switch t.Verdict {
 	case growth.Fail:
-		out += fmt.Sprintf(": over the max of %s to the end of the run, %s; %s", e.Max.Text, projected, t.cause())
+		out += fmt.Sprintf(": over the max of %s to the end of the run, which makes %s; %s", e.Max.Text, projected, t.cause())
 	case growth.Decelerating:
-		out += fmt.Sprintf(": over the max of %s, %s, but it slows down: %s in the first half, %s in the second, most likely a cache that fills", e.Max.Text, projected, slope(f.FirstHalf), slope(f.SecondHalf))
+		out += fmt.Sprintf(": over the max of %s, which makes %s, but it slows down: %s in the first half, %s in the second, most likely a cache that fills", e.Max.Text, projected, slope(f.FirstHalf), slope(f.SecondHalf))
 	case growth.Pass:
 		out += ": max holds"
 		if e.UpTo != nil && f.Upper > t.Rule.Budget {
-			out = fmt.Sprintf("%s: at most %s over %s, below up_to %s; a leak, or a cache that has not reached its cap", c.slopeStory(f), whole(f.Upper*t.Rule.Horizon).Format(total), t.horizon(), e.UpTo.Text)
+			out = fmt.Sprintf("%s: at most %s in %s, below up_to %s; a leak, or a cache that has not reached its cap", c.slopeStory(f), whole(f.Upper*t.Rule.Horizon).Format(total), t.horizon(), e.UpTo.Text)
 		}
 	default:
 		out += ": " + t.Reason

@@ -123,7 +123,7 @@ func Judge(s Series, rule Rule) (Result, error) {
 	}
 	r.Trimmed = s.warm(rule)
 	if r.Points -= r.Trimmed; r.Points < MinPoints {
-		r.Reason = fmt.Sprintf("%d points after warm-up, a trend needs %d: only limits on values are judged", r.Points, MinPoints)
+		r.Reason = fmt.Sprintf("%s after warm-up, a trend needs %d: only limits on values are judged", points(r.Points), MinPoints)
 		r.More = s.toTest(rule)
 		return r, nil
 	}
@@ -166,6 +166,13 @@ func (s Series) from(first int) Series {
 		s.Need = s.Need[first:]
 	}
 	return s
+}
+
+func points(n int) string {
+	if n == 1 {
+		return "1 point"
+	}
+	return fmt.Sprintf("%d points", n)
 }
 
 // pace is the mean distance of two points in X.

@@ -42,7 +42,10 @@ func slopeOf(s Series) (slope float64, reason string) {
 	if last < 1 {
 		return 0, "fewer than two points: no growth to see"
 	}
-	return (s.Y[last] - s.Y[0]) / (s.X[last] - s.X[0]) * s.per(), ""
+	if slope = (s.Y[last] - s.Y[0]) / (s.X[last] - s.X[0]) * s.per(); !usable(slope) {
+		return 0, "x are too close together: the slope is beyond all numbers"
+	}
+	return slope, ""
 }
 
 // Shorten gives the series with at most measure.MaxPoints points: neighbours share a

@@ -51,6 +51,15 @@ func TestRow(t *testing.T) {
 			t.Errorf("%d points: %+v, want a row without a value", n, row)
 		}
 	}
+	for _, n := range []int{2, 120} { // x that hardly differ
+		s := series(measure.XStep, n, 1, 1<<54)
+		for i := range s.X {
+			s.X[i] *= 1e-300
+		}
+		if row, _ := Row(s); row.Value != nil || row.NoData == "" {
+			t.Errorf("%d points 1e-300 apart: %+v, want a row without a value", n, row)
+		}
+	}
 	if _, ok := Row(measure.Series{Labels: measure.Labels{"series": "threads"}, Unit: measure.Count, XUnit: measure.XStep}); ok {
 		t.Error("threads have a growth metric")
 	}

@@ -41,7 +41,7 @@ func TestValueJSON(t *testing.T) {
 			t.Errorf("%s was read as %+v", text, got)
 		}
 	}
-	for _, v := range []Value{Int(math.MaxInt64), Int(0), Float(0.985)} {
+	for _, v := range []Value{Int(math.MaxInt64), Int(0), Float(0.985), Float(1e19), Float(-1e20), Float(1e22)} {
 		data, err := json.Marshal(v)
 		var back Value
 		if err != nil || json.Unmarshal(data, &back) != nil || back != v {

@@ -104,7 +104,7 @@ func (e *explainer) largest() string {
 	}
 	var best *measure.Row
 	for i, r := range e.m.Rows {
-		mine := r.Name == "live.peak_bytes" || r.Name == "live.end_bytes"
+		mine := r.Name == "live.peak_bytes" || r.Name == "live.end_bytes" || r.Name == "footprint.peak_bytes" || r.Name == "series.peak_bytes"
 		if e.s != nil {
 			mine = r.Name == "plan.need_bytes" && r.Labels["memory_space"] == "device" && r.Labels.Key("memory_space") == e.s.Labels.Key()
 		}

@@ -156,6 +156,9 @@ func warmup(c *compare.Check) string {
 	if t.Extended > 0 {
 		out += fmt.Sprintf("; %d of them since the level still rose", t.Extended)
 	}
+	if s.Samples > len(s.Points) {
+		out += fmt.Sprintf("; the %d points stand for %d", len(s.Points), s.Samples)
+	}
 	if t.Restarts > 0 {
 		out += fmt.Sprintf("; the step counter began again %s", plural(t.Restarts, "time", "times"))
 	}
