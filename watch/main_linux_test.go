@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func TestMain(m *testing.M) {
 	}
 	c.Stdin, c.Stdout, c.Stderr, c.Log = os.Stdin, os.Stdout, os.Stderr, os.Stderr
 	c.sysRoot = c.Root
+	syscall.CloseOnExec(outputFD) // the workload must not hold it open
 	c.Output = os.NewFile(outputFD, "output")
 	result, err := Run(c.Config)
 	if err != nil {

@@ -197,3 +197,8 @@ func signalName(s os.Signal) string {
 	}
 	return strings.ToUpper(s.String())
 }
+
+var processStart = time.Now()
+
+// threadTime stands for the processor time of this thread.
+func threadTime() time.Duration { return time.Since(processStart) }

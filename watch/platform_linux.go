@@ -276,3 +276,13 @@ func signalName(s os.Signal) string {
 	}
 	return strings.ToUpper(s.String())
 }
+
+// threadTime is the processor time of this thread. On a busy machine the time on
+// the wall is that of others.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

@@ -221,6 +221,7 @@ func (r *relay) move(p pump) {
 			case r.steps == footprint.StepsRegex:
 				r.find(n == len(buf), func(add func(int64, bool)) {
 					lines.Feed(buf[:n], func(line []byte) { add(r.finder.Line(line)) })
+					add(r.finder.Bar(lines.Rest()))
 				})
 			}
 			if p.to != nil {

@@ -40,6 +40,7 @@ type run struct {
 	interrupted, drained bool
 
 	marks    *bucket // rations samples at step marks
+	waiting  []mark  // those that the bucket did not admit yet
 	lastTick time.Duration
 	written  footprint.Sample // the last sample that was written
 	writtenT time.Duration
@@ -143,6 +144,7 @@ func (r *run) over() bool {
 	if len(r.p.living()) > 0 {
 		return false
 	}
+	r.reap() // what the tick saw as ended
 	if !r.drained {
 		select {
 		case <-r.relay.drained:
@@ -246,15 +248,16 @@ func (r *run) worth(s footprint.Sample) bool {
 // the last one's time is right, and only it is sampled. Steps are numbered by the
 // workload, so those that are too many to write leave no trace.
 func (r *run) step() {
-	found := r.relay.take()
+	found := append(r.waiting, r.relay.take()...)
 	if len(found) == 0 || r.affon != nil {
 		return
 	}
-	now := r.now()
-	began := time.Now()
-	if !r.marks.admit(now, 100*time.Microsecond, 0) {
+	r.waiting = nil
+	if !r.marks.admit(r.now(), markCost, 0) {
+		r.waiting = found[max(0, len(found)-maxLump):] // the next tick tries again
 		return
 	}
+	began := threadTime()
 	for i, mark := range found {
 		last := i == len(found)-1
 		if !last && len(found)-i > maxLump {
@@ -268,8 +271,12 @@ func (r *run) step() {
 			r.tick(&number, false)
 		}
 	}
-	r.marks.spend(time.Since(began))
+	// PSS has a bucket of its own, so it does not count twice.
+	r.marks.spend(min(threadTime()-began, 10*markCost))
 }
+
+// markCost is what a sample at a step mark costs without PSS.
+const markCost = 100 * time.Microsecond
 
 // maxLump is how many steps of one lump are written.
 const maxLump = 64

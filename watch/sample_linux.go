@@ -3,8 +3,6 @@ package watch
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/peakgate/peakgate/capture/footprint"
 	"github.com/peakgate/peakgate/watch/proc"
 )
@@ -222,13 +220,3 @@ func (l *linux) counters(s *footprint.Sample, members []*proc.Member) {
 }
 
 func abs(n int64) int64 { return max(n, -n) }
-
-// threadTime is the processor time of this thread. On a busy machine the time on
-// the wall is that of others.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}

@@ -25,6 +25,9 @@ func (l *Lines) Feed(b []byte, fn func(line []byte)) {
 	}
 }
 
+// Rest is the line that has not ended yet.
+func (l *Lines) Rest() []byte { return l.part }
+
 // Mark is Feed for a channel, where an empty line counts too.
 func (l *Lines) Mark(b []byte, fn func(line []byte)) {
 	for _, c := range b {

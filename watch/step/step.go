@@ -56,8 +56,18 @@ func NewFinder(expressions []string) (*Finder, error) {
 
 // Line gives the step that a line begins, if it begins one. A line that repeats
 // the number (a bar drawn again, another rank) does not.
-func (f *Finder) Line(line []byte) (step int64, ok bool) {
+func (f *Finder) Line(line []byte) (step int64, ok bool) { return f.find(line, false) }
+
+// Bar is Line for one that has not ended: a bar stands after \r until it is drawn
+// again. Its number is whole, since more follows it in the pattern; that of another
+// line may be cut.
+func (f *Finder) Bar(part []byte) (step int64, ok bool) { return f.find(part, true) }
+
+func (f *Finder) find(line []byte, bar bool) (step int64, ok bool) {
 	for i, p := range f.patterns {
+		if bar && !p.bar {
+			continue
+		}
 		if f.chosen >= 0 && i != f.chosen && (!f.patterns[f.chosen].bar || p.bar) {
 			continue // the run's pattern stays, but for a bar
 		}

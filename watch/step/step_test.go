@@ -67,6 +67,21 @@ func TestNumbersThatRestart(t *testing.T) {
 	}
 }
 
+// TestBar: a bar is seen when it is drawn, not when it is drawn over; a line that
+// is cut is not.
+func TestBar(t *testing.T) {
+	f, _ := NewFinder(nil)
+	if n, ok := f.Bar([]byte(" 10%|█  | 1/10 [00:00<00:09]")); !ok || n != 1 {
+		t.Errorf("bar: %d, %t", n, ok)
+	}
+	if n, ok := f.Line([]byte(" 10%|█  | 1/10 [00:00<00:09]")); ok {
+		t.Errorf("the same bar again: %d", n)
+	}
+	if n, ok := f.Bar([]byte("step 1")); ok {
+		t.Errorf("a line that may go on: %d", n)
+	}
+}
+
 func TestOwnPatterns(t *testing.T) {
 	if got := steps(t, []string{`^tick (\d+)`}, "step 1\ntick 4\ntick 5\n"); !slices.Equal(got, []int64{4, 5}) {
 		t.Errorf("got %v", got)
