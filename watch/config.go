@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/peakgate/peakgate/watch/step"
 )
 
 // Config says what to run and how to watch it.
@@ -129,6 +131,9 @@ func (c *Config) Check() error {
 		return errors.New("want one channel of steps, a descriptor or a file, not both")
 	case (c.StepFD || c.StepFile != "") && len(c.StepRegex) > 0:
 		return errors.New("want steps from the output or from a channel, not both")
+	}
+	if _, err := step.NewFinder(c.StepRegex); err != nil {
+		return fmt.Errorf("step pattern: %w", err)
 	}
 	switch c.PSS {
 	case PSSAuto, PSSAlways, PSSOff:

@@ -48,8 +48,8 @@ func (fs FS) Cgroup(pid int, sysroot string) (Cgroup, error) {
 			continue
 		}
 		rel, err := filepath.Rel(root, path)
-		if err != nil || strings.HasPrefix(rel, "..") {
-			rel = "." // a name space of its own: the mount is the group
+		if err != nil || strings.Contains(path, "..") || strings.HasPrefix(rel, "..") {
+			rel = "." // seen from another name space: the mount is the group
 		}
 		c := Cgroup{Dir: filepath.Join(sysroot, point, rel), V1: v1}
 		if _, err := os.Stat(filepath.Join(c.Dir, c.events())); err == nil {
