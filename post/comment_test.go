@@ -13,7 +13,27 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/peakgate/peakgate/internal/codehost"
 )
+
+// fake is the code host of these tests.
+type fake struct{ *codehost.Server }
+
+func newFake(t *testing.T) *fake { return &fake{codehost.New(t)} }
+
+func (f *fake) host(t *testing.T) *Host {
+	t.Helper()
+	api := codehost.API
+	if f.Plain {
+		api = codehost.Gitea
+	}
+	h, err := Dial(Account{API: api, Repository: "o/r", Token: codehost.Token}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
 
 func marks(n int) []Mark {
 	out := make([]Mark, n)
@@ -36,10 +56,10 @@ func (f *fake) sync(t *testing.T, c Sticky) (done Done, took time.Duration, err 
 		took = time.Since(began)
 		drain()
 	})
-	if err != nil && strings.Contains(err.Error(), secret) {
+	if err != nil && strings.Contains(err.Error(), codehost.Token) {
 		t.Errorf("the token is in the error: %v", err)
 	}
-	if f.leaked {
+	if f.Leaked {
 		t.Error("the token went to another host")
 	}
 	return done, took, err
@@ -49,7 +69,7 @@ func (f *fake) sync(t *testing.T, c Sticky) (done Done, took time.Duration, err 
 func drain() { time.Sleep(2 * requestTime) }
 
 func (f *fake) texts() (out []string) {
-	for _, c := range f.comments {
+	for _, c := range f.Comments {
 		out = append(out, c.Body)
 	}
 	return out
@@ -84,10 +104,10 @@ func TestComment(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", c.what.Text, done, err, c.done)
 		}
 		var got string
-		if len(f.comments) > 0 {
-			_, got, _ = strings.Cut(f.comments[0].Body, "\n")
+		if len(f.Comments) > 0 {
+			_, got, _ = strings.Cut(f.Comments[0].Body, "\n")
 		}
-		if got != c.bodies || len(f.comments) > 1 {
+		if got != c.bodies || len(f.Comments) > 1 {
 			t.Errorf("%q: comments %q, want one, %q", c.what.Text, f.texts(), c.bodies)
 		}
 	}
@@ -99,12 +119,12 @@ func TestOthersComments(t *testing.T) {
 	f := newFake(t)
 	old := seal("train", Run{1, 1}, "old")
 	kept := []string{"> " + old, old, seal("eval", Run{1, 1}, "eval"), "see\n" + old, seal("train2", Run{9, 1}, "x"), "<!-- peakgate:v1 key=train"}
-	f.add(ownBot, kept[0])
-	f.add("mallory", kept[1])
-	f.add(ownBot, kept[2])
-	f.add("another-app[bot]", kept[3])
-	f.add(ownBot, kept[4])
-	f.add(ownBot, kept[5])
+	f.Add(codehost.Bot, kept[0])
+	f.Add("mallory", kept[1])
+	f.Add(codehost.Bot, kept[2])
+	f.Add("another-app[bot]", kept[3])
+	f.Add(codehost.Bot, kept[4])
+	f.Add(codehost.Bot, kept[5])
 	if done, _, err := f.sync(t, sticky(2, "new")); err != nil || done != Created {
 		t.Fatalf("%q, %v", done, err)
 	}
@@ -114,26 +134,26 @@ func TestOthersComments(t *testing.T) {
 // TestAuthor: without GraphQL only the job's own bot is us, and its type counts.
 func TestAuthor(t *testing.T) {
 	f := newFake(t)
-	f.login = ""
-	mine := f.add(ownBot, seal("train", Run{1, 1}, "old"))
-	person := f.add(ownBot, seal("train", Run{1, 1}, "a person with the bot's name"))
+	f.Login = ""
+	mine := f.Add(codehost.Bot, seal("train", Run{1, 1}, "old"))
+	person := f.Add(codehost.Bot, seal("train", Run{1, 1}, "a person with the bot's name"))
 	person.User.Type = "User"
-	if done, _, err := f.sync(t, sticky(2, "new")); err != nil || done != Updated || mine.Body != seal("train", Run{2, 1}, "new") || len(f.comments) != 2 {
+	if done, _, err := f.sync(t, sticky(2, "new")); err != nil || done != Updated || mine.Body != seal("train", Run{2, 1}, "new") || len(f.Comments) != 2 {
 		t.Errorf("%q, %v: %q", done, err, f.texts())
 	}
 }
 
 func TestPages(t *testing.T) {
 	f := newFake(t)
-	f.perPage = 10
+	f.PerPage = 10
 	for i := range 35 {
-		f.add("someone", fmt.Sprint(i))
+		f.Add("someone", fmt.Sprint(i))
 	}
-	mine := f.add(ownBot, seal("train", Run{1, 1}, "old"))
+	mine := f.Add(codehost.Bot, seal("train", Run{1, 1}, "old"))
 	for i := range 20 {
-		f.add("someone", fmt.Sprint(i))
+		f.Add("someone", fmt.Sprint(i))
 	}
-	if done, _, err := f.sync(t, sticky(2, "new")); err != nil || done != Updated || !strings.HasSuffix(mine.Body, "new") || len(f.comments) != 56 {
+	if done, _, err := f.sync(t, sticky(2, "new")); err != nil || done != Updated || !strings.HasSuffix(mine.Body, "new") || len(f.Comments) != 56 {
 		t.Errorf("%q, %v: %q", done, err, f.texts())
 	}
 }
@@ -141,18 +161,18 @@ func TestPages(t *testing.T) {
 // TestGitea: lists come whole and without a Link, there is no GraphQL.
 func TestGitea(t *testing.T) {
 	f := newFake(t)
-	f.plain, f.login = true, "gate"
+	f.Plain, f.Login = true, "gate"
 	for i := range 150 {
-		f.add("someone", fmt.Sprint(i))
+		f.Add("someone", fmt.Sprint(i))
 	}
 	if done, _, err := f.sync(t, sticky(1, "one")); err != nil || done != Created {
 		t.Fatalf("%q, %v", done, err)
 	}
-	if done, _, err := f.sync(t, sticky(2, "two")); err != nil || done != Updated || len(f.comments) != 151 {
+	if done, _, err := f.sync(t, sticky(2, "two")); err != nil || done != Updated || len(f.Comments) != 151 {
 		t.Errorf("%q, %v", done, err)
 	}
-	if slices.ContainsFunc(f.requests, func(r string) bool { return strings.Contains(r, "graphql") || strings.Contains(r, "page=2") }) {
-		t.Errorf("requests that Gitea does not know: %q", f.requests)
+	if slices.ContainsFunc(f.Requests, func(r string) bool { return strings.Contains(r, "graphql") || strings.Contains(r, "page=2") }) {
+		t.Errorf("requests that Gitea does not know: %q", f.Requests)
 	}
 }
 
@@ -165,11 +185,11 @@ func TestDuplicates(t *testing.T) {
 	}{{9, "mine", Updated}, {2, "newest", Superseded}} {
 		f := newFake(t)
 		for i, text := range []string{"first", "newest", "third"} {
-			f.add(ownBot, seal("train", Run{[]int64{1, 5, 3}[i], 1}, text))
+			f.Add(codehost.Bot, seal("train", Run{[]int64{1, 5, 3}[i], 1}, text))
 		}
-		lowest := f.comments[0].ID
+		lowest := f.Comments[0].ID
 		done, _, err := f.sync(t, sticky(c.run, "mine"))
-		if err != nil || done != c.done || len(f.comments) != 1 || f.comments[0].ID != lowest || !strings.HasSuffix(f.comments[0].Body, c.want) {
+		if err != nil || done != c.done || len(f.Comments) != 1 || f.Comments[0].ID != lowest || !strings.HasSuffix(f.Comments[0].Body, c.want) {
 			t.Errorf("run %d: %q, %v: %q", c.run, done, err, f.texts())
 		}
 	}
@@ -180,17 +200,17 @@ func TestDuplicates(t *testing.T) {
 func TestConvergence(t *testing.T) {
 	for seed := range uint64(300) {
 		f := newFake(t)
-		f.random = rand.New(rand.NewPCG(seed, 7))
-		f.latency = 700 * time.Millisecond
-		order := f.random.Perm(8)
+		f.Random = rand.New(rand.NewPCG(seed, 7))
+		f.Latency = 700 * time.Millisecond
+		order := f.Random.Perm(8)
 		equal := seed%3 == 0 // jobs of one run that share a key
 		if seed%2 == 0 {
-			f.add(ownBot, seal("train", Run{1, 1}, "old"))
+			f.Add(codehost.Bot, seal("train", Run{1, 1}, "old"))
 		}
 		synctest.Test(t, func(t *testing.T) {
 			var wait sync.WaitGroup
 			for _, i := range order {
-				start := time.Duration(f.random.Int64N(int64(3 * time.Second)))
+				start := time.Duration(f.Random.Int64N(int64(3 * time.Second)))
 				wait.Go(func() {
 					time.Sleep(start)
 					run := int64(10 + i)
@@ -205,7 +225,7 @@ func TestConvergence(t *testing.T) {
 			wait.Wait()
 			drain()
 		})
-		if len(f.comments) != 1 || !equal && !strings.HasSuffix(f.comments[0].Body, "text of 7") {
+		if len(f.Comments) != 1 || !equal && !strings.HasSuffix(f.Comments[0].Body, "text of 7") {
 			t.Fatalf("seed %d: %q", seed, f.texts())
 		}
 	}
@@ -217,7 +237,7 @@ func TestFaults(t *testing.T) {
 			for i := 0; i < len(header); i += 2 {
 				w.Header().Set(header[i], header[i+1])
 			}
-			answer(w, code, map[string]any{"message": message})
+			codehost.Answer(w, code, map[string]any{"message": message})
 		}
 	}
 	always := func(int) bool { return true }
@@ -244,7 +264,7 @@ func TestFaults(t *testing.T) {
 		{name: "too many requests, 429", fault: fail(429, "slow down", "Retry-After", "20"), when: first(1), done: Created, least: 20 * time.Second, atMost: 40 * time.Second},
 		{name: "too many requests, 403", method: "POST", fault: fail(403, "slow down", "Retry-After", "5"), when: first(1), done: Created, least: 5 * time.Second, atMost: 30 * time.Second},
 		{name: "secondary limit without a time", method: "POST", fault: func(w http.ResponseWriter) {
-			answer(w, 403, map[string]any{"message": "You have exceeded a secondary rate limit", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"})
+			codehost.Answer(w, 403, map[string]any{"message": "You have exceeded a secondary rate limit", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"})
 		}, when: first(1), done: Created, least: time.Minute, atMost: patience},
 		{name: "limit for an hour", fault: fail(429, "slow down", "Retry-After", "3600"), when: always, kind: Limited, text: "429"},
 		{name: "limit lifted too late", fault: fail(403, "API rate limit exceeded", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800"), when: always, kind: Limited},
@@ -255,14 +275,14 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("Location", "http://api.github.test/x")
 			w.WriteHeader(302)
 		}, when: always, text: "elsewhere"},
-		{name: "renamed, a write would become a read", method: "POST", fault: func(w http.ResponseWriter) { w.Header().Set("Location", apiBase+"/x"); w.WriteHeader(301) }, when: always, text: "has moved"},
-		{name: "a circle", method: "GET", fault: func(w http.ResponseWriter) { w.Header().Set("Location", apiBase+"/x"); w.WriteHeader(307) }, when: always, text: "elsewhere, "},
-		{name: "the token in the answer", fault: fail(400, "bad header Bearer "+secret), when: always, kind: Invalid, text: "***"},
+		{name: "renamed, a write would become a read", method: "POST", fault: func(w http.ResponseWriter) { w.Header().Set("Location", codehost.API+"/x"); w.WriteHeader(301) }, when: always, text: "has moved"},
+		{name: "a circle", method: "GET", fault: func(w http.ResponseWriter) { w.Header().Set("Location", codehost.API+"/x"); w.WriteHeader(307) }, when: always, text: "elsewhere, "},
+		{name: "the token in the answer", fault: fail(400, "bad header Bearer "+codehost.Token), when: always, kind: Invalid, text: "***"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t)
 			n := 0
-			f.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+			f.Fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
 				if r.URL.Path == "/graphql" || c.method != "" && r.Method != c.method {
 					return false
 				}
@@ -283,7 +303,7 @@ func TestFaults(t *testing.T) {
 			if c.done == "" && c.atMost == 0 && n > 6 {
 				t.Errorf("%d requests for what cannot help", n)
 			}
-			if c.done != "" && len(f.comments) != 1 {
+			if c.done != "" && len(f.Comments) != 1 {
 				t.Errorf("comments: %q", f.texts())
 			}
 		})
@@ -293,7 +313,7 @@ func TestFaults(t *testing.T) {
 // TestTooLong: where the server does not take the text, the short one is posted.
 func TestTooLong(t *testing.T) {
 	f := newFake(t)
-	f.maxBody = 1000
+	f.MaxBody = 1000
 	c := sticky(1, strings.Repeat("long ", 1000))
 	if done, _, err := f.sync(t, c); err != nil || done != Created {
 		t.Fatalf("%q, %v", done, err)
@@ -302,7 +322,7 @@ func TestTooLong(t *testing.T) {
 	if done, _, err := f.sync(t, c); err != nil || done != Updated && done != Unchanged {
 		t.Errorf("once more: %q, %v", done, err)
 	}
-	f.maxBody = 10
+	f.MaxBody = 10
 	if _, _, err := f.sync(t, sticky(2, "x")); KindOf(err) != Invalid || !strings.Contains(err.Error(), "body is too long") {
 		t.Errorf("nothing is short enough: %v", err)
 	}
@@ -312,10 +332,10 @@ func TestTooLong(t *testing.T) {
 // made anew; so is one that somebody deletes after our write.
 func TestDeletedBetween(t *testing.T) {
 	f := newFake(t)
-	f.add(ownBot, seal("train", Run{1, 1}, "old"))
-	f.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+	f.Add(codehost.Bot, seal("train", Run{1, 1}, "old"))
+	f.Fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
 		if r.Method == http.MethodPatch {
-			f.comments = nil
+			f.Comments = nil
 		}
 		return false
 	}
@@ -329,13 +349,13 @@ func TestDeletedBetween(t *testing.T) {
 func TestLost(t *testing.T) {
 	f := newFake(t)
 	lost := 0
-	f.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+	f.Fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
 		if r.Method != http.MethodPost || r.URL.Path == "/graphql" || lost == 2 {
 			return false
 		}
 		lost++
-		f.add(ownBot, seal("train", Run{2, 1}, "new"))
-		answer(w, 504, map[string]any{"message": "timeout"})
+		f.Add(codehost.Bot, seal("train", Run{2, 1}, "new"))
+		codehost.Answer(w, 504, map[string]any{"message": "timeout"})
 		return true
 	}
 	if done, _, err := f.sync(t, sticky(2, "new")); err != nil {
@@ -370,7 +390,7 @@ func TestMarker(t *testing.T) {
 }
 
 func TestDial(t *testing.T) {
-	good := Account{API: "https://ghes.test/api/v3", Repository: "o/r.x", Token: secret}
+	good := Account{API: "https://ghes.test/api/v3", Repository: "o/r.x", Token: codehost.Token}
 	if h, err := Dial(good, nil); err != nil || h.client.BaseURL.String() != "https://ghes.test/api/v3/" || h.Plain() {
 		t.Errorf("%v", err)
 	}
@@ -386,11 +406,11 @@ func TestDial(t *testing.T) {
 		{func(a *Account) { a.Repository = "o/.." }, "owner/name"},
 		{func(a *Account) { a.Repository = "o/r?x" }, "owner/name"},
 		{func(a *Account) { a.Token = "" }, "no token"},
-		{func(a *Account) { a.Token = secret + "\r\nX-Evil: 1" }, "the token"},
+		{func(a *Account) { a.Token = codehost.Token + "\r\nX-Evil: 1" }, "the token"},
 	} {
 		a := good
 		c.change(&a)
-		if _, err := Dial(a, nil); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) {
+		if _, err := Dial(a, nil); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), codehost.Token) {
 			t.Errorf("%+v: %v, want %q", a, err, c.want)
 		}
 	}
@@ -402,7 +422,7 @@ func TestGraphQL(t *testing.T) {
 		"https://api.github.test": "https://api.github.test/graphql", "https://ghes.test/api/v3": "https://ghes.test/api/graphql", "https://api.x.ghe.test/": "https://api.x.ghe.test/graphql",
 	} {
 		var asked string
-		h, err := Dial(Account{API: api, Repository: "o/r", Token: secret}, roundTripper(func(r *http.Request) (*http.Response, error) {
+		h, err := Dial(Account{API: api, Repository: "o/r", Token: codehost.Token}, roundTripper(func(r *http.Request) (*http.Response, error) {
 			asked = r.URL.String()
 			return nil, errors.New("no network here")
 		}))
@@ -422,10 +442,10 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestCheckRun(t *testing.T) {
 	f := newFake(t)
 	failed := false
-	f.fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+	f.Fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
 		if r.Method == http.MethodPatch && !failed {
 			failed = true
-			answer(w, 502, map[string]any{"message": "Bad gateway"})
+			codehost.Answer(w, 502, map[string]any{"message": "Bad gateway"})
 			return true
 		}
 		return false
@@ -436,8 +456,8 @@ func TestCheckRun(t *testing.T) {
 		}
 		drain()
 	})
-	if !slices.Equal(f.marks, []int{50, 50, 20}) {
-		t.Errorf("annotations a request: %v", f.marks)
+	if !slices.Equal(f.Marks, []int{50, 50, 20}) {
+		t.Errorf("annotations a request: %v", f.Marks)
 	}
 }
 
@@ -470,12 +490,12 @@ func TestProve(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t)
-			f.run = c.run
-			if f.run == nil {
-				f.run = map[string]any{"id": 5, "head_sha": sha, "event": "pull_request", "head_repository": repo("fork/r")}
+			f.Run = c.run
+			if f.Run == nil {
+				f.Run = map[string]any{"id": 5, "head_sha": sha, "event": "pull_request", "head_repository": repo("fork/r")}
 			}
 			for _, p := range c.pulls {
-				f.pulls[p["number"].(int)] = p
+				f.Pulls[p["number"].(int)] = p
 			}
 			var got int
 			var err error

@@ -62,6 +62,7 @@ const (
 // /api/v1, and they lack check runs, GraphQL and pages of comments.
 type Host struct {
 	client      *github.Client
+	transport   http.RoundTripper // without the token
 	api         *url.URL
 	owner, name string
 	token       string
@@ -91,10 +92,10 @@ func Dial(a Account, transport http.RoundTripper) (*Host, error) {
 	}
 	api.Path = strings.TrimSuffix(api.Path, "/") + "/"
 	api.RawQuery, api.Fragment = "", ""
-	h := &Host{api: api, owner: owner, name: name, token: a.Token, author: a.Author}
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
+	h := &Host{transport: transport, api: api, owner: owner, name: name, token: a.Token, author: a.Author}
 	h.client = github.NewClient(&http.Client{Transport: &guard{h, transport}, CheckRedirect: h.redirect, Timeout: requestTime})
 	h.client.BaseURL, h.client.UserAgent = api, "peakgate"
 	return h, nil

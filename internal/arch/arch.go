@@ -47,6 +47,9 @@ var rooms = map[string][]string{
 	// Tests of the whole: nothing imports them, and they import nothing.
 	"internal/arch": {},
 	"e2e":           {},
+
+	// A code host for tests: nothing but tests imports it.
+	"internal/codehost": {},
 }
 
 // edge is one import of a package of ours by another, as import paths.

@@ -3,11 +3,10 @@ package cli
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,82 +14,54 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/peakgate/peakgate/internal/codehost"
 )
 
-const token = "ghs_0123456789abcdef"
+const token = codehost.Token
 
-// codeHost is as much of GitHub as the command needs: comments of one pull
-// request, its head, one run. It answers without a network.
-type codeHost struct {
-	comments []map[string]any
-	statuses []string
-	requests []string
-	deny     bool   // writes are refused
-	down     bool   // every request fails
-	head     string // of pull request 7
-}
+var (
+	sha      = strings.Repeat("a", 40)
+	otherSHA = strings.Repeat("b", 40)
+)
 
-func (h *codeHost) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	h.serve(w, r)
-	response := w.Result()
-	response.Request = r
-	return response, nil
-}
-
-func (h *codeHost) serve(w http.ResponseWriter, r *http.Request) {
-	send := func(code int, v any) {
-		w.WriteHeader(code)
-		json.NewEncoder(w).Encode(v)
-	}
-	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
-	var body struct{ Body string }
-	if r.Body != nil {
-		data, _ := io.ReadAll(r.Body)
-		json.Unmarshal(data, &body)
-		if strings.Contains(r.URL.Path, "/statuses/") {
-			h.statuses = append(h.statuses, string(data))
+// newHost is a code host with pull request 7, of a fork, and the run 5 of it.
+func newHost(t *testing.T, set ...func(*codehost.Server)) *codehost.Server {
+	h := codehost.New(t)
+	h.Run = map[string]any{"id": 5, "head_sha": sha, "event": "pull_request", "head_repository": map[string]any{"full_name": "fork/r"}}
+	head(sha)(h)
+	for _, f := range set {
+		if f != nil {
+			f(h)
 		}
 	}
-	path := strings.TrimPrefix(r.URL.Path, "/api/v1")
-	repo := map[string]any{"full_name": "o/r"}
-	switch {
-	case h.down:
-		send(503, map[string]any{"message": "down"})
-	case path == "/graphql":
-		send(200, map[string]any{"data": map[string]any{"viewer": map[string]any{"login": "github-actions[bot]"}}})
-	case path == "/user":
-		send(200, map[string]any{"login": "gate"})
-	case h.deny && r.Method != http.MethodGet:
-		send(403, map[string]any{"message": "Resource not accessible by integration"})
-	case path == "/repos/o/r/issues/7/comments" && r.Method == http.MethodGet:
-		send(200, append([]map[string]any{}, h.comments...))
-	case path == "/repos/o/r/issues/7/comments":
-		login := "github-actions[bot]"
-		if strings.HasPrefix(r.URL.Path, "/api/v1") {
-			login = "gate"
-		}
-		h.comments = append(h.comments, map[string]any{"id": 100 + len(h.comments), "body": body.Body, "html_url": "https://github.test/o/r/pull/7#c", "user": map[string]any{"login": login, "type": "Bot"}})
-		send(201, h.comments[len(h.comments)-1])
-	case strings.HasPrefix(path, "/repos/o/r/issues/comments/"):
-		h.comments[0]["body"] = body.Body
-		send(200, h.comments[0])
-	case strings.HasPrefix(path, "/repos/o/r/statuses/"):
-		send(201, map[string]any{"id": 1})
-	case path == "/repos/o/r/actions/runs/5":
-		send(200, map[string]any{"id": 5, "head_sha": strings.Repeat("a", 40), "event": "pull_request", "head_repository": map[string]any{"full_name": "fork/r"}})
-	case path == "/repos/o/r/pulls/7":
-		send(200, map[string]any{"number": 7, "state": "open", "head": map[string]any{"sha": h.head, "repo": map[string]any{"full_name": "fork/r"}}, "base": map[string]any{"repo": repo}})
-	default:
-		send(404, map[string]any{"message": "Not Found"})
+	return h
+}
+
+// head sets the head of the pull request.
+func head(commit string) func(*codehost.Server) {
+	return func(h *codehost.Server) {
+		h.Pulls[7] = map[string]any{"number": 7, "state": "open", "head": map[string]any{"sha": commit, "repo": map[string]any{"full_name": "fork/r"}}, "base": map[string]any{"repo": map[string]any{"full_name": "o/r"}}}
 	}
 }
 
-func (h *codeHost) body() string {
-	if len(h.comments) != 1 {
-		return fmt.Sprintf("%d comments", len(h.comments))
+func readOnly(h *codehost.Server) { h.ReadOnly = true }
+
+func down(h *codehost.Server) {
+	h.Fault = func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+		codehost.Answer(w, 503, map[string]any{"message": "down"})
+		return true
 	}
-	return h.comments[0]["body"].(string)
+}
+
+func gitea(h *codehost.Server) { h.Plain, h.Login = true, "gate" }
+
+// body is the one comment's.
+func body(h *codehost.Server) string {
+	if len(h.Comments) != 1 {
+		return fmt.Sprintf("%d comments", len(h.Comments))
+	}
+	return h.Comments[0].Body
 }
 
 func write(t *testing.T, name, text string) string {
@@ -126,7 +97,7 @@ func runner(t *testing.T, event string, more ...string) map[string]string {
 }
 
 // comment runs the command in virtual time.
-func comment(t *testing.T, h *codeHost, env map[string]string, args ...string) (code int, out string) {
+func comment(t *testing.T, h *codehost.Server, env map[string]string, args ...string) (code int, out string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -143,10 +114,9 @@ func comment(t *testing.T, h *codeHost, env map[string]string, args ...string) (
 func TestComment(t *testing.T) {
 	red := write(t, "r.json", redResult)
 	green := write(t, "g.json", strings.ReplaceAll(redResult, `"fail"`, `"pass"`))
-	head := strings.Repeat("a", 40)
 	for _, c := range []struct {
 		name string
-		host codeHost
+		host func(*codehost.Server)
 		env  map[string]string
 		args []string
 		code int
@@ -154,12 +124,12 @@ func TestComment(t *testing.T) {
 		body string // in the one comment; empty: none
 	}{
 		{name: "a pull request", env: runner(t, pullEvent), args: []string{red}, log: "comment: created https://github.test", body: "peakgate: fail"},
-		{name: "a fork's run, proved", host: codeHost{head: head}, env: runner(t, runEvent), args: []string{red}, log: "comment: created", body: "run=5.1"},
-		{name: "a newer head", host: codeHost{head: strings.Repeat("b", 40)}, env: runner(t, runEvent), args: []string{red}, log: "newer head"},
-		{name: "another pull request", host: codeHost{head: head}, env: runner(t, strings.ReplaceAll(runEvent, "fork/r", "o/r")), args: []string{red}, code: ExitNoData, log: "not proved"},
-		{name: "no permission", host: codeHost{deny: true}, env: runner(t, pullEvent), args: []string{red}, log: "no comment: the server answered 403"},
-		{name: "no permission, a fork", host: codeHost{deny: true}, env: runner(t, strings.Replace(pullEvent, `"repo":{"full_name":"o/r"}`, `"repo":null`, 1)), args: []string{red}, log: "the token of a fork's pull request only reads"},
-		{name: "the server is down", host: codeHost{down: true}, env: runner(t, pullEvent), args: []string{red}, code: ExitNoData, log: "503"},
+		{name: "a fork's run, proved", env: runner(t, runEvent), args: []string{red}, log: "comment: created", body: "run=5.1"},
+		{name: "a newer head", host: head(otherSHA), env: runner(t, runEvent), args: []string{red}, log: "newer head"},
+		{name: "another pull request", env: runner(t, strings.ReplaceAll(runEvent, "fork/r", "o/r")), args: []string{red}, code: ExitNoData, log: "not proved"},
+		{name: "no permission", host: readOnly, env: runner(t, pullEvent), args: []string{red}, log: "no comment: the server answered 403"},
+		{name: "no permission, a fork", host: readOnly, env: runner(t, strings.Replace(pullEvent, `"repo":{"full_name":"o/r"}`, `"repo":null`, 1)), args: []string{red}, log: "the token of a fork's pull request only reads"},
+		{name: "the server is down", host: down, env: runner(t, pullEvent), args: []string{red}, code: ExitNoData, log: "503"},
 		{name: "a push", env: runner(t, `{"ref":"refs/heads/main"}`, "GITHUB_EVENT_NAME", "push"), args: []string{red}, log: `the event "push" has no pull request`},
 		{name: "no event, --pull", env: runner(t, ""), args: []string{"--pull", "7", red}, log: "comment: created", body: "peakgate: fail"},
 		{name: "green and on-failure", env: runner(t, pullEvent), args: []string{"--comment", "on-failure", green}, log: "nothing failed"},
@@ -173,15 +143,15 @@ func TestComment(t *testing.T) {
 		{name: "a wrong mode", env: runner(t, pullEvent), args: []string{"--comment", "often", red}, code: ExitUsage, log: "want always, on-failure, never"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := c.host
-			code, out := comment(t, &h, c.env, c.args...)
+			h := newHost(t, c.host)
+			code, out := comment(t, h, c.env, c.args...)
 			if code != c.code || !strings.Contains(out, c.log) {
 				t.Errorf("exit code %d, log:\n%s\nwant %d, %q", code, out, c.code, c.log)
 			}
-			if c.body == "" && len(h.comments) > 0 || c.body != "" && !strings.Contains(h.body(), c.body) {
-				t.Errorf("comment %q, want %q", h.body(), c.body)
+			if c.body == "" && len(h.Comments) > 0 || c.body != "" && !strings.Contains(body(h), c.body) {
+				t.Errorf("comment %q, want %q", body(h), c.body)
 			}
-			if got := codeSpan.ReplaceAllString(h.body(), ""); strings.Contains(out+got, "@everyone") || strings.Contains(got, "<img") {
+			if got := codeSpan.ReplaceAllString(body(h), ""); strings.Contains(out+got, "@everyone") || strings.Contains(got, "<img") {
 				t.Errorf("a hostile name got out: %s %s", out, got)
 			}
 		})
@@ -190,51 +160,94 @@ func TestComment(t *testing.T) {
 
 // TestCommentRecovers: a green run turns the red comment green.
 func TestCommentRecovers(t *testing.T) {
-	h := &codeHost{}
+	h := newHost(t)
 	if code, out := comment(t, h, runner(t, pullEvent), write(t, "r.json", redResult)); code != 0 {
 		t.Fatal(code, out)
 	}
 	green := write(t, "g.json", strings.ReplaceAll(redResult, `"fail"`, `"pass"`))
 	code, out := comment(t, h, runner(t, pullEvent, "GITHUB_RUN_ID", "10"), "--comment", "on-failure", green)
-	if code != 0 || !strings.Contains(out, "comment: updated") || !strings.Contains(h.body(), "peakgate: pass") {
-		t.Errorf("%d: %s\n%s", code, out, h.body())
+	if code != 0 || !strings.Contains(out, "comment: updated") || !strings.Contains(body(h), "peakgate: pass") {
+		t.Errorf("%d: %s\n%s", code, out, body(h))
 	}
 }
 
 // TestCommentGitea: there a status stands in for annotations, and the comment is
 // found by the login of the token.
 func TestCommentGitea(t *testing.T) {
-	h := &codeHost{}
-	env := runner(t, pullEvent, "GITHUB_API_URL", "https://gitea.test/api/v1")
+	h := newHost(t, gitea)
+	env := runner(t, pullEvent, "GITHUB_API_URL", codehost.Gitea)
 	red := write(t, "r.json", redResult)
 	for _, want := range []string{"created", "unchanged"} {
 		if code, out := comment(t, h, env, red); code != 0 || !strings.Contains(out, "comment: "+want) {
 			t.Errorf("%d: %s, want %s", code, out, want)
 		}
 	}
-	if len(h.statuses) != 2 || !strings.Contains(h.statuses[0], `"failure"`) || !strings.Contains(h.statuses[0], "actions/runs/9") {
-		t.Errorf("statuses %q", h.statuses)
+	if len(h.Statuses) != 2 || !strings.Contains(h.Statuses[0], `"failure"`) || !strings.Contains(h.Statuses[0], "actions/runs/9") {
+		t.Errorf("statuses %q", h.Statuses)
+	}
+}
+
+// zipped is an artifact that holds a red result under each name.
+func zipped(t *testing.T, names ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, name := range names {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, redResult)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestCommentArtifact: what the finished run has uploaded is fetched from the
+// server's storage, which sees no token, and taken for a stranger's.
+func TestCommentArtifact(t *testing.T) {
+	good := zipped(t, "result.json")
+	left := func(name string, data []byte) func(*codehost.Server) {
+		return func(h *codehost.Server) { h.Artifacts = map[string][]byte{"other": nil, name: data} }
+	}
+	for _, c := range []struct {
+		name  string
+		host  func(*codehost.Server)
+		event string
+		args  []string
+		code  int
+		log   string
+		made  bool
+	}{
+		{name: "a fork's", host: left("peakgate", good), log: "comment: created", made: true},
+		{name: "of a newer head", host: func(h *codehost.Server) { left("peakgate", good)(h); head(otherSHA)(h) }, log: "newer head"},
+		{name: "none", host: left("peakgate2", good), log: "::warning title=peakgate::no comment: run 5: the run has left no such artifact"},
+		{name: "no zip", host: left("peakgate", []byte("text")), code: ExitUsage, log: "artifact peakgate: expected a zip"},
+		{name: "another file", host: left("peakgate", zipped(t, "../result.json")), code: ExitUsage, log: "1 files without it"},
+		{name: "too large", host: left("peakgate", make([]byte, maxArtifact+1)), code: ExitNoData, log: "expected at most 16777216 bytes"},
+		{name: "the server is down", host: down, code: ExitNoData, log: "503"},
+		{name: "another event", host: left("peakgate", good), event: pullEvent, code: ExitNoData, log: "expected an event workflow_run"},
+		{name: "a file too", args: []string{"result.json"}, code: ExitUsage, log: "got both"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHost(t, c.host)
+			code, out := comment(t, h, runner(t, cmp.Or(c.event, runEvent)), append([]string{"--artifact", "peakgate"}, c.args...)...)
+			if code != c.code || !strings.Contains(out, c.log) || (len(h.Comments) == 1) != c.made {
+				t.Errorf("exit code %d, %d comments, log:\n%s\nwant %d, %q", code, len(h.Comments), out, c.code, c.log)
+			}
+			if h.Leaked {
+				t.Error("the token went to the storage")
+			}
+		})
 	}
 }
 
 // TestCommentZip: an artifact is a zip. One file of it is read, by its name, and
 // nothing is unpacked.
 func TestCommentZip(t *testing.T) {
-	archive := func(names ...string) string {
-		var out bytes.Buffer
-		z := zip.NewWriter(&out)
-		for _, name := range names {
-			w, err := z.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.WriteString(w, redResult)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return write(t, "a.zip", out.String())
-	}
+	archive := func(names ...string) string { return write(t, "a.zip", string(zipped(t, names...))) }
 	for _, c := range []struct {
 		file string
 		code int
@@ -244,7 +257,7 @@ func TestCommentZip(t *testing.T) {
 		{archive("../result.json", "x/result.json"), ExitUsage, "2 files without it"},
 		{write(t, "b.zip", "PK\x03\x04 and nothing more"), ExitUsage, "expected a zip"},
 	} {
-		if code, out := comment(t, &codeHost{}, runner(t, pullEvent), c.file); code != c.code || !strings.Contains(out, c.want) {
+		if code, out := comment(t, newHost(t), runner(t, pullEvent), c.file); code != c.code || !strings.Contains(out, c.want) {
 			t.Errorf("%d: %s, want %q", code, out, c.want)
 		}
 	}
@@ -259,33 +272,33 @@ func TestActionComments(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, config, mode string
-		host               codeHost
+		host               func(*codehost.Server)
 		code               int
 		log, body          string
 	}{
-		{"red", "fixtures/regression/peakgate.yml", "", codeHost{}, ExitFail, "comment: created", "peakgate: fail"},
-		{"green", "peakgate.yml", "", codeHost{}, ExitPass, "nothing failed", ""},
-		{"green, always", "peakgate.yml", "always", codeHost{}, ExitPass, "comment: created", "peakgate: pass"},
-		{"no permission", "fixtures/regression/peakgate.yml", "", codeHost{deny: true}, ExitFail, "needs permissions: pull-requests: write", ""},
-		{"the server is down", "peakgate.yml", "always", codeHost{down: true}, ExitPass, "no comment: the server answered 503", ""},
-		{"a wrong mode", "peakgate.yml", "sometimes", codeHost{}, ExitUsage, "want always, on-failure, never", ""},
+		{"red", "fixtures/regression/peakgate.yml", "", nil, ExitFail, "comment: created", "peakgate: fail"},
+		{"green", "peakgate.yml", "", nil, ExitPass, "nothing failed", ""},
+		{"green, always", "peakgate.yml", "always", nil, ExitPass, "comment: created", "peakgate: pass"},
+		{"no permission", "fixtures/regression/peakgate.yml", "", readOnly, ExitFail, "needs permissions: pull-requests: write", ""},
+		{"the server is down", "peakgate.yml", "always", down, ExitPass, "no comment: the server answered 503", ""},
+		{"a wrong mode", "peakgate.yml", "sometimes", nil, ExitUsage, "want always, on-failure, never", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			env := runner(t, pullEvent, "GITHUB_WORKSPACE", root, "RUNNER_TEMP", dir, "GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary"), "GITHUB_OUTPUT", filepath.Join(dir, "output"),
 				"PEAKGATE_CONFIG", filepath.Join(root, c.config), "PEAKGATE_COMMENT", c.mode)
 			var out bytes.Buffer
-			h := c.host
+			h := newHost(t, c.host)
 			var code int
 			synctest.Test(t, func(t *testing.T) {
-				code = Main([]string{"action"}, Streams{Stdout: &out, Stderr: &out, Getenv: func(k string) string { return env[k] }, Transport: &h})
+				code = Main([]string{"action"}, Streams{Stdout: &out, Stderr: &out, Getenv: func(k string) string { return env[k] }, Transport: h})
 				time.Sleep(time.Minute)
 			})
 			if code != c.code || !strings.Contains(out.String(), c.log) {
 				t.Errorf("exit code %d, want %d; log without %q:\n%s", code, c.code, c.log, out.String())
 			}
-			if c.body == "" && len(h.comments) > 0 || c.body != "" && !strings.Contains(h.body(), c.body) {
-				t.Errorf("comment %q, want %q", h.body(), c.body)
+			if c.body == "" && len(h.Comments) > 0 || c.body != "" && !strings.Contains(body(h), c.body) {
+				t.Errorf("comment %q, want %q", body(h), c.body)
 			}
 		})
 	}

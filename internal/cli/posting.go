@@ -56,13 +56,9 @@ func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) posted {
 	if p.comment == "never" && (p.check == "none" || p.check == "auto") {
 		return posted{line: "no comment: comment is never"}
 	}
-	token := cmp.Or(s.Getenv("PEAKGATE_TOKEN"), s.Getenv("GITHUB_TOKEN"))
-	if token == "" {
-		return posted{line: "no comment: there is no token"}
-	}
-	host, err := post.Dial(post.Account{API: s.Getenv("GITHUB_API_URL"), Repository: s.Getenv("GITHUB_REPOSITORY"), Token: token, Author: p.author}, s.Transport)
-	if err != nil {
-		return posted{"no comment", err}
+	host, none := p.dial(s)
+	if none != nil {
+		return *none
 	}
 	ctx := context.Background()
 	if err := p.mark(ctx, host, event, r, marks, s); err != nil && post.KindOf(err) != post.Denied {
@@ -76,6 +72,20 @@ func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) posted {
 		return *none
 	}
 	return p.stick(ctx, host, event, r, pull, run)
+}
+
+// dial makes the host that the runner's variables name. none is set where it
+// cannot.
+func (p posting) dial(s Streams) (host *post.Host, none *posted) {
+	token := cmp.Or(s.Getenv("PEAKGATE_TOKEN"), s.Getenv("GITHUB_TOKEN"))
+	if token == "" {
+		return nil, &posted{line: "no comment: there is no token"}
+	}
+	host, err := post.Dial(post.Account{API: s.Getenv("GITHUB_API_URL"), Repository: s.Getenv("GITHUB_REPOSITORY"), Token: token, Author: p.author}, s.Transport)
+	if err != nil {
+		return nil, &posted{"no comment", err}
+	}
+	return host, nil
 }
 
 // place finds the pull request to comment on, and the run that the result is of.

@@ -1,9 +1,10 @@
-package post
+package codehost
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -65,7 +66,7 @@ var openAPIOnce = sync.OnceValues(func() (*openAPI, error) {
 	return o, nil
 })
 
-func readOpenAPI(t *testing.T) *openAPI {
+func readOpenAPI(t testing.TB) *openAPI {
 	t.Helper()
 	o, err := openAPIOnce()
 	if err != nil {
@@ -78,7 +79,7 @@ var variable = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
 // request fails the test for a path, a method or a body that GitHub's
 // description does not allow.
-func (o *openAPI) request(t *testing.T, r *http.Request, body []byte) {
+func (o *openAPI) request(t testing.TB, r *http.Request, body []byte) {
 	if o == nil || r.URL.Path == "/graphql" {
 		return
 	}
@@ -101,7 +102,7 @@ func (o *openAPI) request(t *testing.T, r *http.Request, body []byte) {
 	t.Errorf("%s %s: not in the description of the API", r.Method, r.URL.Path)
 }
 
-func (o *openAPI) body(t *testing.T, method, path string, body []byte) {
+func (o *openAPI) body(t testing.TB, method, path string, body []byte) {
 	escaped := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(path)
 	at := openAPIName + "#/paths/" + escaped + "/" + method + "/requestBody/content/application~1json/schema"
 	schema := o.schemas[at]
@@ -121,42 +122,13 @@ func (o *openAPI) body(t *testing.T, method, path string, body []byte) {
 	}
 }
 
-// TestDescription: the description was there and judged what we send.
-func TestDescription(t *testing.T) {
-	o := readOpenAPI(t)
-	if o == nil {
-		t.Skip("PEAKGATE_OPENAPI is not set: requests are not held against GitHub's description of its API (.ci/run does)")
+// Judged tells how often each request of GitHub's description was sent; nil where
+// there is no description to hold requests against.
+func (s *Server) Judged() map[string]int {
+	if s.judge == nil {
+		return nil
 	}
-	f := newFake(t)
-	f.pulls[7] = map[string]any{}
-	f.run = map[string]any{}
-	h := f.host(t)
-	ctx := t.Context()
-	c, err := h.Create(ctx, 7, "text")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err := range []error{
-		h.Edit(ctx, c.ID, "other"), h.Delete(ctx, c.ID),
-		h.SetStatus(ctx, strings.Repeat("a", 40), Status{Context: "peakgate", State: "failure", Description: strings.Repeat("x", 500), URL: "https://github.test/run"}),
-		h.Check(ctx, CheckRun{Name: "peakgate", Commit: strings.Repeat("a", 40), Conclusion: "failure", Title: strings.Repeat("t", 500), Summary: strings.Repeat("s", 80_000), URL: "https://github.test/run",
-			Marks: marks(120)}),
-	} {
-		if err == nil {
-			continue
-		}
-		t.Error(err)
-	}
-	h.Comments(ctx, 7)
-	h.Prove(ctx, Measured{Run: Run{1, 1}}, 7)
-	for _, want := range []string{
-		"get /repos/{owner}/{repo}/issues/{issue_number}/comments", "post /repos/{owner}/{repo}/issues/{issue_number}/comments",
-		"patch /repos/{owner}/{repo}/issues/comments/{comment_id}", "delete /repos/{owner}/{repo}/issues/comments/{comment_id}",
-		"post /repos/{owner}/{repo}/statuses/{sha}", "post /repos/{owner}/{repo}/check-runs", "patch /repos/{owner}/{repo}/check-runs/{check_run_id}",
-		"get /repos/{owner}/{repo}/actions/runs/{run_id}",
-	} {
-		if o.seen[want] == 0 {
-			t.Errorf("%s: not sent, or not found in the description; seen %v", want, o.seen)
-		}
-	}
+	s.judge.mu.Lock()
+	defer s.judge.mu.Unlock()
+	return maps.Clone(s.judge.seen)
 }
