@@ -62,6 +62,13 @@ func (c Check) validate() error {
 		return errors.New(".metric: expected a name, found nothing")
 	case c.Head == nil && c.Verdict != NoData:
 		return fmt.Errorf(".head: expected a value, since the verdict is %s", c.Verdict)
+	case c.Trend != nil && c.Trend.Fit != nil && (len(c.Trend.Fit.Blocks) == 0 || c.Series == nil || len(c.Series.Points) == 0):
+		return errors.New(".trend.fit: expected blocks, and a series with points, found none")
+	}
+	if c.Series != nil {
+		if err := c.Series.Validate(); err != nil {
+			return fmt.Errorf(".series: %w", err)
+		}
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ func TestDecode(t *testing.T) {
 		{`"head":5`, `"head":null`, "checks[0].head: expected a value"},
 		{`"head":5`, `"head":"x"`, "r.json: "},
 		{`plan.need_bytes`, ``, "checks[0].metric"},
+		{`"head":5`, `"head":5,"series":{"unit":"B","x_unit":"step","x":[],"points":[1]}`, "checks[0].series: 0 x for 1 points"},
+		{`"head":5`, `"head":5,"trend":{"fit":{"blocks":[]}}`, "checks[0].trend.fit: expected blocks"},
 	} {
 		if _, err := Decode(strings.NewReader(strings.Replace(good, c.old, c.new, 1)), "r.json"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.new, err, c.want)

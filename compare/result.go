@@ -46,6 +46,7 @@ type Result struct {
 	Verdict  Verdict        `json:"verdict"`
 	Tool     Tool           `json:"tool"`
 	Config   string         `json:"config"`
+	Day      string         `json:"day,omitempty"` // by which waivers were judged: YYYY-MM-DD, in UTC
 	Head     Revision       `json:"head"`
 	Base     Base           `json:"base"`
 	Targets  []TargetResult `json:"targets"`
@@ -67,6 +68,13 @@ type Revision struct {
 	// PullRequest is the number of the pull request that the run was of; 0 where
 	// it was of none. Whoever posts a result from elsewhere must prove it.
 	PullRequest int `json:"pull_request,omitempty"`
+	// FilesURL is the address under which a server shows the files of this commit (of
+	// a pull request its head, not the merge commit): a path from the repository's
+	// top follows it, then #L and a line. Absent outside of workflows.
+	FilesURL string `json:"files_url,omitempty"`
+	// Folder leads from the repository's top to the folder that paths of the budget
+	// are relative to.
+	Folder string `json:"folder,omitempty"`
 }
 
 // Base says what the head was compared with, and how it was found.
@@ -209,7 +217,18 @@ type Contributor struct {
 	Change    Change          `json:"change"`
 	Class     string          `json:"class,omitempty"`
 	Source    *measure.Source `json:"source,omitempty"`
+	// Place tells where the source's file lies, as far as git could say.
+	Place Place `json:"place,omitempty"`
 }
+
+// Place is where a line of source lies.
+type Place string
+
+// The places. Files that are not of the repository have none.
+const (
+	InRepository Place = "repository"
+	InChange     Place = "change" // among the lines that the change shows: edited ones and three around them
+)
 
 // Change says how a contributor moved from base to head.
 type Change string

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,6 +46,9 @@ func printable(r rune) bool {
 
 // cut shortens a name to at most n runes, in the middle, where least is lost.
 func cut(s string, n int) string {
+	if far := 2 * utf8.UTFMax * n; len(s) > 2*far {
+		s = s[:far] + s[len(s)-far:] // what is shown of it is within these
+	}
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
@@ -60,37 +64,48 @@ const maxName = 160
 // fence is longer than any run of backticks inside; a pipe, which would end the
 // cell even inside a span, is shown as the look-alike U+2223.
 func code(s string) string {
-	s = strings.ReplaceAll(cut(plain(s), maxName), "|", "∣")
+	s = strings.ReplaceAll(cut(plain(cut(s, maxName)), maxName), "|", "∣")
 	if strings.TrimSpace(s) == "" {
 		s = "(empty)"
 	}
-	run, longest := 0, 0
-	for _, r := range s {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-		} else {
-			run = 0
-		}
-	}
-	fence := strings.Repeat("`", longest+1)
+	fence := strings.Repeat("`", longestRun(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
 	}
 	return fence + s + fence
 }
 
+// longestRun is the length of the longest run of backticks.
+func longestRun(s string) (longest int) {
+	run := 0
+	for _, r := range s {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// maxWords is how many runes of a sentence a report shows.
+const maxWords = 800
+
 // prose puts a sentence that may hold hostile names into markdown text: each
-// character with a meaning is escaped, and mentions and references are broken.
+// character with a meaning is escaped, mentions and references are broken, and it
+// can begin no list, heading or rule.
 func prose(s string) string {
+	text := strings.TrimLeft(cut(plain(cut(s, maxWords)), maxWords), " ")
 	var out strings.Builder
-	text := plain(s)
+	start := leading.FindStringSubmatchIndex(text)
 	for i, r := range text {
 		switch {
+		case start != nil && i == start[2]:
+			out.WriteByte('\\')
+			out.WriteRune(r)
 		case r == '@', r == '#':
 			out.WriteRune(r)
 			out.WriteString("\u200b") // a zero-width space: no mention, no reference
-		case r == ':' && i+1 < len(text) && text[i+1] != ' ':
+		case r == ':' && scheme.MatchString(text[i:]):
 			out.WriteString(":\u200b") // no http:// link, no :emoji:
 		case r == '<':
 			out.WriteString("&lt;")
@@ -98,12 +113,38 @@ func prose(s string) string {
 			out.WriteString("&gt;")
 		case r == '&':
 			out.WriteString("&amp;")
-		case strings.ContainsRune("\\`*_{}[]()!|~$", r):
+		case r == '_' && i > 0 && alphanumeric(text[i-1]) && i+1 < len(text) && alphanumeric(text[i+1]):
+			out.WriteRune(r) // inside a word it has no meaning
+		case strings.ContainsRune("\\`*_[]|~$", r):
 			out.WriteByte('\\')
 			out.WriteRune(r)
 		default:
 			out.WriteRune(r)
 		}
 	}
-	return strings.NewReplacer("www.", "www\u200b.", "GH-", "GH\u200b-", "gh-", "gh\u200b-").Replace(out.String())
+	return reference.ReplaceAllString(out.String(), "$1$2\u200b$3")
+}
+
+func alphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+var (
+	// leading is what begins a list, a rule or the line under a heading.
+	leading = regexp.MustCompile(`^(?:[0-9]{1,9})?([-+.)=](?: |$)|[-=]{2})`)
+	scheme  = regexp.MustCompile(`^:(/|[A-Za-z0-9_+-]+:)`)
+	// reference is what servers make links of without a mark: www.example.org, GH-12.
+	reference = regexp.MustCompile(`(?i)(^|[^a-z0-9])(www|gh)([.-])`)
+)
+
+// block fences lines of text; each stands on a line of its own, and none can end the
+// block.
+func block(indent, language string, lines []string) string {
+	longest := 2
+	for i, line := range lines {
+		lines[i] = plain(line)
+		longest = max(longest, longestRun(lines[i]))
+	}
+	fence := strings.Repeat("`", longest+1)
+	return indent + fence + language + "\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + fence + "\n"
 }

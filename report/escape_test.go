@@ -53,8 +53,17 @@ func TestProse(t *testing.T) {
 		"GH-5":               "GH\u200b-5",
 		":100:":              ":\u200b100:",
 		"www.evil.test":      "www\u200b.evil.test",
-		"[a](b) ![c](d)":     `\[a\]\(b\) \!\[c\]\(d\)`,
+		"[a](b) ![c](d)":     `\[a\](b) !\[c\](d)`,
 		"a | b\n\n# title":   `a \| b\\x0a\\x0a#` + "\u200b title",
+		"- item":             `\- item`,
+		"  12) item":         `12\) item`,
+		"3.00 GiB":           "3.00 GiB",
+		"+1.00 GiB":          "+1.00 GiB",
+		"--- x":              `\--- x`,
+		"a_b _c_ _":          `a_b \_c\_ \_`,
+		"high-water":         "high-water",
+		"_WWW.evil.test":     "\\_WWW\u200b.evil.test",
+		"train.py:22 block":  "train.py:22 block",
 		"*b* _i_ ~s~ `c` \\": "\\*b\\* \\_i\\_ \\~s\\~ \\`c\\` \\\\",
 	} {
 		if got := prose(in); got != want {

@@ -88,21 +88,3 @@ func textFindings(out io.Writer, indent, word string, fs []measure.Finding) {
 		}
 	}
 }
-
-// markdownFindings lists findings under a check; word says what they are.
-func markdownFindings(out io.Writer, word string, fs []measure.Finding) {
-	for i, f := range fs {
-		if i == 0 {
-			fmt.Fprintln(out)
-		}
-		fmt.Fprintf(out, "- **%s** (%s): %s.", word, f.Evidence, prose(f.Text))
-		var lines []string // code has several
-		for line := range strings.SplitSeq(remedy(f), "\n") {
-			lines = append(lines, prose(line))
-		}
-		if lines[0] != "" {
-			fmt.Fprintf(out, " **Fix:** %s.", strings.Join(lines, "<br>"))
-		}
-		fmt.Fprintln(out)
-	}
-}

@@ -1,85 +1,81 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 
 	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
 )
 
-// markdownContributors is how many contributors the markdown shows for a check.
-const markdownContributors = 12
+// maxMarkdown is how many bytes of markdown a report has at most. GitHub takes
+// comments of 65,536 characters and texts of a check run of 65,535; what posts the
+// report adds a line of its own.
+const maxMarkdown = 60_000
 
-// markdownChecks is how many checks that are not a pass are told in full.
-const markdownChecks = 20
+// room is how much of a result a page shows.
+type room struct {
+	folded       bool // what needs no action
+	contributors int  // of each check
+	told         int  // checks that do not hold, in full
+	rows         int  // checks that do not hold, in the table
+	items        int  // of each list beside: changes of the budget, notices, warnings, differences
+}
+
+// rooms are the sizes that are tried, the best first: what is folded goes first,
+// then contributors, then the lists. What no longer fits then goes row by row, from the bottom.
+// More rows than in the first would fit no page.
+var rooms = []room{
+	{folded: true, contributors: 12, told: 20, rows: 1500, items: 20},
+	{contributors: 12, told: 20, rows: 1500, items: 20},
+	{contributors: 4, told: 20, rows: 1500, items: 20},
+	{contributors: 0, told: 20, rows: 1500, items: 20},
+	{contributors: 0, told: 20, rows: 1500, items: 3},
+}
 
 var icons = map[compare.Verdict]string{
 	compare.Fail: "🔴", compare.NoData: "⚪", compare.Warn: "🟡", compare.Inconclusive: "🟡",
 	compare.Decelerating: "🟡", compare.Waived: "🟡", compare.Pass: "🟢",
 }
 
-// Markdown writes a result for a pull request or a job summary: one sentence to
-// act on, the checks that do not hold with what grew, and the rest folded.
+// Markdown writes a result for a pull request or a job summary, in at most 60,000
+// bytes: one sentence to act on, the checks that do not hold with what grew and what
+// can be done, and the rest folded.
 func Markdown(w io.Writer, r *compare.Result) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s **peakgate: %s** — %s.\n", icons[r.Verdict], verdictWords(r.Verdict), headline(r, markdownStyle))
-	if len(r.Changes) > 0 {
-		fmt.Fprint(out, "\n**This change edits its own budget:**\n\n")
-		for i, n := range r.Changes {
-			if i == markdownChecks {
-				fmt.Fprintf(out, "- and %s\n", plural(len(r.Changes)-i, "more change", "more changes"))
-				break
-			}
-			fmt.Fprintf(out, "- %s %s\n", icons[n.Verdict], prose(noticeLine(n)))
-		}
-	}
-	var open []place
-	for i := range r.Targets {
-		for j := range r.Targets[i].Checks {
-			if c := &r.Targets[i].Checks[j]; c.Verdict != compare.Pass {
-				open = append(open, place{&r.Targets[i], c})
-			}
-		}
-	}
-	if len(open) > 0 {
-		fmt.Fprint(out, "\n| | target | metric | base | head | change | limit | budget |\n|---|---|---|--:|--:|--:|---|---|\n")
-		for _, p := range open {
-			markdownRow(out, p, true)
-		}
-	}
-	for i := range r.Targets {
-		for _, n := range r.Targets[i].Notices {
-			fmt.Fprintf(out, "\n%s %s: %s\n", icons[n.Verdict], code(r.Targets[i].Name), prose(noticeLine(n)))
-		}
-	}
-	told, caused := map[*compare.TargetResult]tables{}, map[*compare.TargetResult]map[string]bool{}
-	for i, p := range open {
-		if told[p.target] == nil {
-			told[p.target], caused[p.target] = tables{}, map[string]bool{}
-		}
-		if i == markdownChecks {
-			fmt.Fprintf(out, "\n%s more are in the table above.\n", plural(len(open)-i, "check", "checks"))
-			break
-		}
-		markdownCheck(out, p, told[p.target])
-		markdownFindings(out, "Cause", causes(p.check, p.target.Findings, caused[p.target]))
-	}
-	for i := range r.Targets {
-		markdownFindings(out, "Doubt about "+code(r.Targets[i].Name), doubts(r.Targets[i].Findings))
-	}
-	if a := advice(r); a != "" {
-		fmt.Fprintf(out, "\n%s\n", a)
-	}
-	markdownRest(out, r)
-	fmt.Fprintf(out, "\n<sub>%s</sub>\n", prose(footer(r)))
-	return out.Flush()
+	_, err := io.WriteString(w, fit(r))
+	return err
 }
 
-// unbroken keeps a number and its unit on one line of a narrow table.
-func unbroken(s string) string {
-	return strings.NewReplacer(" (", " (", " ", "\u00a0").Replace(s)
+// fit gives the page in the largest room that it fits.
+func fit(r *compare.Result) string {
+	p := newPage(r)
+	for _, size := range rooms {
+		if text := p.render(size); len(text) <= maxMarkdown {
+			return text
+		}
+	}
+	last := rooms[len(rooms)-1]
+	with := func(rows int) string {
+		size := last
+		size.rows, size.told = rows, min(rows, last.told)
+		return p.render(size)
+	}
+	left := sort.Search(last.rows, func(n int) bool { return len(with(last.rows-n)) <= maxMarkdown })
+	return with(last.rows - left)
+}
+
+// page is one report while it is written.
+type page struct {
+	strings.Builder
+	r      *compare.Result
+	size   room
+	cut    bool    // something is left out that a larger room shows
+	open   []place // the checks that are no pass
+	held   []place // the others
+	common map[*compare.TargetResult]measure.Labels
+	do     todo
 }
 
 // place is a check with its target.
@@ -88,15 +84,96 @@ type place struct {
 	check  *compare.Check
 }
 
-func verdictWords(v compare.Verdict) string {
-	if v == compare.NoData {
-		return "no data"
+// newPage finds what is the same in every room.
+func newPage(r *compare.Result) *page {
+	p := &page{r: r, common: map[*compare.TargetResult]measure.Labels{}, do: whatToDo(r, r.Day)}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		p.common[t] = commonLabels(t.Checks)
+		for j := range t.Checks {
+			if c := &t.Checks[j]; c.Verdict == compare.Pass {
+				p.held = append(p.held, place{t, c})
+			} else {
+				p.open = append(p.open, place{t, c})
+			}
+		}
 	}
-	return string(v)
+	return p
 }
 
-func markdownRow(out io.Writer, p place, budget bool) {
-	c := p.check
+func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.Builder, format, args...) }
+
+func (p *page) render(size room) string {
+	p.Reset()
+	p.size, p.cut = size, false
+	p.printf("%s **peakgate: %s** — %s.\n", icons[p.r.Verdict], verdictWords(p.r.Verdict), headline(p.r, markdownStyle))
+	p.changes()
+	p.table()
+	p.beside()
+	p.checks()
+	p.todo()
+	p.rest()
+	if p.cut {
+		p.printf("\nThis is the short form: the whole report would be over %d bytes. All of it is in the result's JSON, and as text in the log of `peakgate check`.\n", maxMarkdown)
+	}
+	p.printf("\n%s\n", footer(p.r))
+	return p.String()
+}
+
+// list writes the first items that there is room for, and counts the others.
+func (p *page) list(n int, many string, item func(i int)) {
+	for i := range min(n, p.size.items) {
+		item(i)
+	}
+	if left := n - p.size.items; left > 0 {
+		p.printf("- and %d more %s\n", left, many)
+		p.cut = p.cut || p.size.items < rooms[0].items
+	}
+}
+
+func (p *page) changes() {
+	if len(p.r.Changes) == 0 {
+		return
+	}
+	p.printf("\n**This change edits its own budget:**\n\n")
+	p.list(len(p.r.Changes), "changes", func(i int) {
+		n := p.r.Changes[i]
+		p.printf("- %s %s%s\n", icons[n.Verdict], prose(noticeText(n)), p.at(n))
+	})
+}
+
+// at is the place of a notice, with a link where it has a page.
+func (p *page) at(n compare.Notice) string {
+	if n.File == "" {
+		return ""
+	}
+	return " (" + budgetLink(p.r, code(fmt.Sprintf("%s:%d", n.File, n.Line)), n.File, n.Line) + ")"
+}
+
+// table lists what does not hold.
+func (p *page) table() {
+	if len(p.open) == 0 {
+		return
+	}
+	if p.size.rows > 0 {
+		p.printf("\n| | target | metric | base | head | change | limit |\n|---|---|---|--:|--:|--:|---|\n")
+	}
+	for i, c := range p.open {
+		if i == p.size.rows {
+			p.printf("\n%s not hold and %s not in the table.\n", plural(len(p.open)-i, "more check does", "more checks do"), map[bool]string{true: "is", false: "are"}[len(p.open)-i == 1])
+			p.cut = true
+			break
+		}
+		if p.row(c); p.Len() > maxMarkdown {
+			return // no page: the rest of it need not be written
+		}
+	}
+}
+
+// row is a check as a row of a table; what its numbers are about stands there where a
+// target has several.
+func (p *page) row(at place) {
+	c := at.check
 	base, head, change := "–", "–", "–"
 	if c.Base != nil {
 		base = c.Base.Format(c.Unit)
@@ -110,125 +187,54 @@ func markdownRow(out io.Writer, p place, budget bool) {
 		change = c.Head.Sub(*c.Base).FormatSigned(c.Unit) + compare.Percent(*c.Base, *c.Head)
 	}
 	metric := code(c.Metric)
-	if len(c.Labels) > 0 {
-		metric += " " + code(c.Labels.Key())
+	if labels := without(c.Labels, p.common[at.target]); len(labels) > 0 {
+		metric += " " + code(labels.Key())
 	}
-	fmt.Fprintf(out, "| %s %s | %s | %s | %s | %s | %s | %s |", icons[c.Verdict], verdictWords(c.Verdict), code(p.target.Name), metric, unbroken(base), unbroken(head), unbroken(change), prose(c.Limit.Text))
-	if budget {
-		fmt.Fprintf(out, " %s |", code(fmt.Sprintf("%s:%d", c.Limit.File, c.Limit.Line)))
+	limit := prose(c.Limit.Text)
+	if link := budgetLink(p.r, limit, c.Limit.File, c.Limit.Line); link != limit {
+		limit = link
+	} else if c.Limit.File != "" && c.Verdict != compare.Pass {
+		limit += " · " + code(fmt.Sprintf("%s:%d", c.Limit.File, c.Limit.Line))
 	}
-	fmt.Fprintln(out)
+	p.printf("| %s %s | %s | %s | %s | %s | %s | %s |\n", icons[c.Verdict], verdictWords(c.Verdict), code(at.target.Name), metric, unbroken(base), unbroken(head), unbroken(change), limit)
 }
 
-func markdownCheck(out io.Writer, p place, told tables) {
-	c := p.check
-	fmt.Fprintf(out, "\n#### %s: %s\n\n%s.\n", code(p.target.Name), code(c.Metric), prose(strings.TrimSuffix(c.Reason, ".")))
-	if c.Limit.Why != "" {
-		fmt.Fprintf(out, "\n> why this limit: %s\n", prose(c.Limit.Why))
-	}
-	markdownGrowth(out, c)
-	shown, hidden := selectContributors(c, markdownContributors)
-	if len(shown) == 0 {
-		return
-	}
-	if k := kinds(c.Contributors); k != "" && c.Base != nil {
-		fmt.Fprintf(out, "\nBy kind: %s.\n", unbroken(k))
-	}
-	if before := told.shown(c.Metric, shown); before != "" {
-		fmt.Fprintf(out, "\nAllocated at: as under %s above.\n", code(before))
-		return
-	}
-	if c.Base == nil {
-		fmt.Fprint(out, "\n| bytes | count | allocated at |\n|--:|--:|---|\n")
-		for _, s := range shown {
-			fmt.Fprintf(out, "| %s | %d | %s |\n", unbroken(s.HeadBytes.String()), s.HeadCount, code(s.Display))
-		}
-	} else {
-		fmt.Fprint(out, "\n| change | base | head | count | allocated at |\n|--:|--:|--:|--:|---|\n")
-		for _, s := range shown {
-			fmt.Fprintf(out, "| **%s** | %s | %s | %s | %s |\n", unbroken(s.Delta().Signed()), unbroken(s.BaseBytes.String()), unbroken(s.HeadBytes.String()), counts(s), code(s.Display))
-		}
-	}
-	if hidden != "" {
-		fmt.Fprintf(out, "\n%s\n", hidden)
-	}
-}
-
-// markdownGrowth shows how a sampled growth was judged. None of its text is from a
-// capture, so nothing can end the block.
-func markdownGrowth(out io.Writer, c *compare.Check) {
-	lines := growthLines(c)
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\n```text\n%s\n```\n", strings.Join(lines, "\n"))
-}
-
-// markdownRest folds what needs no action: what holds, what was read, how alike
-// the workloads are, differences of environment, warnings.
-func markdownRest(out io.Writer, r *compare.Result) {
-	var passed []place
-	for i := range r.Targets {
-		for j := range r.Targets[i].Checks {
-			if c := &r.Targets[i].Checks[j]; c.Verdict == compare.Pass {
-				passed = append(passed, place{&r.Targets[i], c})
-			}
-		}
-	}
-	if len(passed) > 0 {
-		fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n| | target | metric | base | head | change | limit |\n|---|---|---|--:|--:|--:|---|\n", plural(len(passed), "budget holds", "budgets hold"))
-		for _, p := range passed {
-			markdownRow(out, p, false)
-		}
-		for _, p := range passed {
-			if p.check.Trend != nil {
-				fmt.Fprintf(out, "\n%s %s: %s.\n", code(p.target.Name), code(rowName(p.check.Metric, p.check.Labels)), prose(p.check.Reason))
-				markdownGrowth(out, p.check)
-			}
-		}
-		fmt.Fprint(out, "\n</details>\n")
-	}
-	fmt.Fprint(out, "\n<details><summary>what was compared</summary>\n\n")
-	for i := range r.Targets {
-		t := &r.Targets[i]
-		fmt.Fprintf(out, "- %s: head %s", code(t.Name), code(orNothing(paths(t.Inputs))))
-		if len(t.BaseInputs) > 0 {
-			fmt.Fprintf(out, ", base %s", code(paths(t.BaseInputs)))
-		}
-		if t.Likeness.Verdict != "unknown" {
-			fmt.Fprintf(out, "; the two workloads are %s%s", t.Likeness.Verdict, prose(notes(t.Likeness.Notes)))
-		}
-		fmt.Fprintln(out)
-		if b := baseStory(t.Base); b != "" {
-			fmt.Fprintf(out, "  - %s\n", prose(b))
+// beside tells what has to be known with the numbers: notices, and how the two sides
+// differ in machine and software.
+func (p *page) beside() {
+	var lines []func() string
+	for i := range p.r.Targets {
+		t := &p.r.Targets[i]
+		for _, n := range t.Notices {
+			lines = append(lines, func() string {
+				return fmt.Sprintf("- %s %s: %s%s\n", icons[n.Verdict], code(t.Name), prose(noticeText(n)), p.at(n))
+			})
 		}
 		for _, d := range environmentDifferences(t.Environment) {
-			fmt.Fprintf(out, "  - differs: %s\n", prose(d))
-		}
-		for _, w := range t.Warnings {
-			fmt.Fprintf(out, "  - warning: %s\n", prose(w))
+			lines = append(lines, func() string {
+				return fmt.Sprintf("- %s: base and head differ in %s\n", code(t.Name), prose(d))
+			})
 		}
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(out, "- warning: %s\n", prose(w))
+	if len(lines) > 0 {
+		p.printf("\n")
 	}
-	fmt.Fprint(out, "\n</details>\n")
+	p.list(len(lines), "notices", func(i int) { p.printf("%s", lines[i]()) })
 }
 
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
+// unbroken keeps a number and its unit on one line of a narrow table. The unit is as
+// the result has it.
+func unbroken(s string) string {
+	return strings.NewReplacer(" (", " (", " ", "\u00a0").Replace(prose(s))
 }
 
-func footer(r *compare.Result) string {
-	s := fmt.Sprintf("%s %s · %s", r.Tool.Name, r.Tool.Version, r.Config)
-	if r.Head.Commit != "" {
-		s += " · head " + r.Head.Commit[:min(12, len(r.Head.Commit))]
+// verdictWords is a verdict in words; a result may come from anybody.
+func verdictWords(v compare.Verdict) string {
+	switch {
+	case v == compare.NoData:
+		return "no data"
+	case icons[v] == "":
+		return "unknown verdict"
 	}
-	if r.Base.Ref != "" {
-		s += " · base " + r.Base.Ref
-	}
-	return s
+	return string(v)
 }

@@ -31,8 +31,8 @@ func red() *compare.Result {
 		Head: value(3 * gib), Base: value(2 * gib), Limit: limit, Failed: []string{"growth"}, Excess: 0.5, Unmoved: 7,
 		Reason: "grew by 1.00 GiB (+50.0 %), allowed is 2% or 16 MiB",
 		Contributors: []compare.Contributor{
-			{Key: "forward_kept / softmax / block", Display: "f32[8,8,1024,1024] ×3 softmax — train.py:22 block", BaseBytes: gib / 4, HeadBytes: gib, BaseCount: 1, HeadCount: 3, Change: compare.Grown, Source: &measure.Source{File: "train.py", Line: 22}},
-			{Key: "new", Display: "f32[8] dot — train.py:25 block", HeadBytes: gib / 2, HeadCount: 1, Change: compare.New},
+			{Key: "forward_kept / softmax / block", Display: "f32[8,8,1024,1024] ×3 softmax — train.py:22 block", BaseBytes: gib / 4, HeadBytes: gib, BaseCount: 1, HeadCount: 3, Change: compare.Grown, Source: &measure.Source{File: "src/train.py", Line: 22}, Place: compare.InChange},
+			{Key: "new", Display: "f32[8] dot — train.py:25 block", HeadBytes: gib / 2, HeadCount: 1, Change: compare.New, Source: &measure.Source{File: "src/train.py", Line: 25}, Place: compare.InRepository},
 			{Key: "gone", Display: "f32[8] add — train.py:25 block", BaseBytes: gib / 4, BaseCount: 1, Change: compare.Gone},
 		},
 	}
@@ -58,10 +58,12 @@ func red() *compare.Result {
 	ratio.Limit.Min = new(measure.Value)
 	*ratio.Limit.Min = measure.Float(0.9)
 	return &compare.Result{
-		Schema: compare.Schema, Verdict: compare.Fail, Tool: compare.Tool{Name: "peakgate", Version: "v1"}, Config: "peakgate.yml",
+		Schema: compare.Schema, Verdict: compare.Fail, Tool: compare.Tool{Name: "peakgate", Version: "v1"}, Config: "peakgate.yml", Day: "2026-11-30",
+		Head: compare.Revision{Commit: "5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed", FilesURL: "https://git.example/org/model/blob/1a2b3c4d5e6f/", Folder: "ci"},
+		Base: compare.Base{Kind: "captures", Commit: "ba5eba5eba5eba5eba5eba5eba5eba5eba5eba5e"},
 		Targets: []compare.TargetResult{
 			{
-				Name: "train", Verdict: compare.Fail, Inputs: []measure.Input{{Path: "out/head.hlo.pb"}}, BaseInputs: []measure.Input{{Path: "out/base.hlo.pb"}}, Base: compare.Base{Kind: "captures", Ref: "out/base.hlo.pb"},
+				Name: "train", Verdict: compare.Fail, Inputs: []measure.Input{{Path: "out/head.hlo.pb", SHA256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}}, BaseInputs: []measure.Input{{Path: "out/base.hlo.pb"}}, Base: compare.Base{Kind: "captures", Ref: "out/base.hlo.pb"},
 				Environment: compare.Environments{Base: map[string]string{"jaxlib": "0.9.2"}, Head: map[string]string{"jaxlib": "0.10.2"}},
 				Likeness:    compare.Likeness{Verdict: "different", Notes: []string{"module jit_train_step: 12 instructions, 10 in the base"}},
 				Checks:      []compare.Check{grown, over, fine}, Warnings: []string{"a warning"},
@@ -80,9 +82,11 @@ func red() *compare.Result {
 
 func green() *compare.Result {
 	r := red()
-	r.Verdict = compare.Pass
+	r.Verdict, r.Changes = compare.Pass, nil
 	r.Targets = r.Targets[:1]
 	r.Targets[0].Verdict, r.Targets[0].Checks = compare.Pass, r.Targets[0].Checks[2:]
+	c := &r.Targets[0].Checks[0]
+	c.Head, c.Limit.Text, c.Limit.Max = value(gib), "max 2 GiB", value(2*gib)
 	return r
 }
 
@@ -105,6 +109,7 @@ func hostile() *compare.Result {
 			c.Labels, c.Reason, c.Limit.Why, c.Limit.File, c.Limit.Text = measure.Labels{"module": bad, bad: "1"}, bad, bad, bad, bad
 			for k := range c.Contributors {
 				c.Contributors[k].Display = bad
+				c.Contributors[k].Source, c.Contributors[k].Place = &measure.Source{File: bad, Line: 1}, compare.InChange
 			}
 		}
 	}
@@ -162,8 +167,8 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s: a control character or a command got through", name)
 		}
 	}
-	outside := stripCode(markdown.String())
-	for _, bad := range []string{"<script", "@here", "#1 ", "](http", "http://"} {
+	outside := strings.ReplaceAll(stripCode(markdown.String()), `\]`, "")
+	for _, bad := range []string{"<script", "@here", "#1 ", "](http:", "http://"} {
 		if strings.Contains(outside, bad) {
 			t.Errorf("markdown: %q stands outside a code span:\n%s", bad, outside)
 		}

@@ -18,7 +18,7 @@ type style struct {
 }
 
 var (
-	textStyle     = style{name: func(s string) string { return cut(plain(s), maxName) }, prose: plain}
+	textStyle     = style{name: func(s string) string { return cut(plain(cut(s, maxName)), maxName) }, prose: plain}
 	markdownStyle = style{name: code, prose: prose}
 )
 
@@ -27,7 +27,7 @@ var (
 func headline(r *compare.Result, s style) string {
 	t, c := worstCheck(r)
 	if n := worstNotice(r); n != nil && (c == nil || c.Counts() != r.Verdict) {
-		return s.prose(noticeText(*n))
+		return s.prose(strings.TrimPrefix(noticeLine(*n), string(n.Verdict)+": "))
 	}
 	if c == nil {
 		return "nothing was judged"
@@ -258,24 +258,6 @@ func kinds(cs []compare.Contributor) string {
 		parts = append(parts, words[class]+" "+sums[class].Signed())
 	}
 	return strings.Join(parts, " · ")
-}
-
-// advice is what a person can do about a check that does not hold.
-func advice(r *compare.Result) string {
-	failed, missing := false, false
-	for _, t := range r.Targets {
-		for _, c := range t.Checks {
-			failed = failed || c.Counts() == compare.Fail
-			missing = missing || c.Verdict == compare.NoData
-		}
-	}
-	switch {
-	case failed:
-		return "If the memory is wanted, raise the limit with a why, or add a waiver with owner, reason and last day, in the budget file; to look closer: peakgate diff BASE HEAD."
-	case missing:
-		return "Nothing is red, but what was not measured is no pass: the reasons say what is missing."
-	}
-	return ""
 }
 
 // commonLabels are the labels that all of a target's checks share: they are told

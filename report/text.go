@@ -30,8 +30,11 @@ func Text(w io.Writer, r *compare.Result) error {
 	for _, line := range r.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", plain(line))
 	}
-	if a := advice(r); a != "" {
-		fmt.Fprintf(out, "\n%s\n", a)
+	for i, line := range textTodo(r) {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, line)
 	}
 	return out.Flush()
 }
@@ -104,18 +107,19 @@ func notes(notes []string) string {
 
 // noticeLine tells a notice with its verdict and place.
 func noticeLine(n compare.Notice) string {
-	if n.Verdict == compare.Pass {
-		return noticeText(n)
-	}
-	return string(n.Verdict) + ": " + noticeText(n)
-}
-
-func noticeText(n compare.Notice) string {
-	line := n.Effect + ": " + n.Text
+	line := noticeText(n)
 	if n.File != "" {
 		line += fmt.Sprintf(" (%s:%d)", n.File, n.Line)
 	}
 	return line
+}
+
+// noticeText tells a notice without its place.
+func noticeText(n compare.Notice) string {
+	if n.Verdict == compare.Pass {
+		return n.Effect + ": " + n.Text
+	}
+	return string(n.Verdict) + ": " + n.Effect + ": " + n.Text
 }
 
 // baseStory says which commit the base is and how it was found; empty for a base

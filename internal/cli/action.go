@@ -78,9 +78,6 @@ func runAction(s Streams) (int, error) {
 		err = errors.Join(a.Summary(problemPage(err)), a.Close())
 		return ExitUsage, err
 	}
-	if event, err := post.ReadEvent(s.Getenv); err == nil {
-		r.Head.PullRequest = event.Pull
-	}
 	code, err := showResult(a, r, s)
 	if err != nil {
 		report.Problem(a, err)

@@ -214,8 +214,10 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 		}
 		results = append(results, compare.JudgeDevice(d, file, measured))
 	}
+	from.places(results)
 	r := compare.Whole(results, changes)
-	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), from.head(), append(r.Warnings, warnings...)
+	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), located(from.head(), root, s), append(r.Warnings, warnings...)
+	r.Day = string(today)
 	return r, measured, nil
 }
 

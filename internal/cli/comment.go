@@ -71,6 +71,7 @@ func runComment(p posting, s Streams, get func(*post.Actions) (*compare.Result, 
 	a.Mask(s.Getenv("GITHUB_TOKEN"))
 	r, code := get(a)
 	if r != nil {
+		relocate(r, s)
 		code = showPosted(a, p.post(r, resultMarks(r), s))
 	}
 	return code, a.Close()
@@ -114,6 +115,24 @@ func (p posting) fetchResult(a *post.Actions, name string, s Streams) (*compare.
 // maxArtifact bounds what is kept of an artifact, which is compressed; a result is
 // a few hundred KiB before that.
 const maxArtifact = 16 << 20
+
+// relocate lets links lead to this server and to the commit that the event names: the
+// file could send readers anywhere.
+func relocate(r *compare.Result, s Streams) {
+	r.Head.FilesURL = ""
+	event, err := post.ReadEvent(s.Getenv)
+	if err != nil {
+		return
+	}
+	commit := event.Commit
+	switch {
+	case event.Measured != nil:
+		commit = event.Measured.Commit // post proves that it is the pull request's head
+	case event.Pull == 0 && commit != r.Head.Commit:
+		return // the result is of another commit than this run
+	}
+	r.Head.FilesURL = filesURL(commit, s)
+}
 
 // showPosted tells in one line what became of the posts.
 func showPosted(a *post.Actions, done posted) int {

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// waiverDays is for how long a waiver that is offered holds: time for a repair, and
+// short enough to be missed.
+const waiverDays = 30
+
+// headroom is the share of what is measured that budget update leaves above it.
+const headroom = 0.05
+
+// mostWaivers is how many waivers are offered at once.
+const mostWaivers = 5
+
+// todo is what a person can do about a result, as commands and lines to paste.
+type todo struct {
+	raise   string   // the command that raises broken limits; empty where none is one of update's
+	growth  []place  // growth limits that do not hold: a number of the budget
+	waivers []string // lines of YAML, without the key
+	more    int      // waivers that are not offered
+	tighten string   // the command that keeps what was saved; empty where nothing was
+}
+
+// whatToDo finds what can be done about a result. day is when a waiver begins; without
+// one its end is left to be filled in.
+func whatToDo(r *compare.Result, day string) todo {
+	var out todo
+	var raise, tighten []string
+	seen := map[string]bool{}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		for j := range t.Checks {
+			c := &t.Checks[j]
+			if strings.HasPrefix(t.Name, "device ") || max(len(t.Name), len(c.Metric)) > maxName {
+				continue // a sum of targets, whose parts have the limits; or what nobody would paste
+			}
+			if c.Verdict == compare.Pass && saved(c) && !slices.Contains(tighten, t.Name) {
+				tighten = append(tighten, t.Name)
+			}
+			if c.Head == nil || c.Counts() != compare.Fail || len(c.Failed) == 0 || slices.Contains(c.Failed, "waiver") {
+				continue
+			}
+			if (slices.Contains(c.Failed, "max") || slices.Contains(c.Failed, "min")) && !strings.HasPrefix(c.Metric, "growth.") && !slices.Contains(raise, t.Name) {
+				raise = append(raise, t.Name)
+			}
+			key := t.Name + "\x00" + c.Metric
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if slices.Contains(c.Failed, "growth") {
+				out.growth = append(out.growth, place{t, c})
+			}
+			if len(out.waivers) == mostWaivers {
+				out.more++
+			} else {
+				out.waivers = append(out.waivers, waiver(t, c, day))
+			}
+		}
+	}
+	if len(r.Config) > 4*maxName {
+		return out
+	}
+	update := "peakgate budget update --config " + shell(r.Config)
+	if len(raise) > 0 {
+		out.raise = update + " --loosen --why 'REASON' " + words(raise)
+	}
+	if r.Verdict == compare.Pass && len(tighten) > 0 {
+		out.tighten = update + " " + words(tighten)
+	}
+	return out
+}
+
+// saved tells whether a check has a limit that can follow a head that is better than
+// its base.
+func saved(c *compare.Check) bool {
+	if c.Head == nil || c.Base == nil {
+		return false
+	}
+	head := c.Head.Float64()
+	if c.Limit.Max != nil {
+		return c.Head.Cmp(*c.Base) < 0 && c.Limit.Max.Float64() > head*(1+headroom)
+	}
+	return c.Limit.Min != nil && c.Head.Cmp(*c.Base) > 0 && c.Limit.Min.Float64() < head*(1-headroom)
+}
+
+// waiver is the element of waivers: that lets the worst row of a metric pass.
+func waiver(t *compare.TargetResult, c *compare.Check, day string) string {
+	limit, low := "max", c.Limit.Min != nil && c.Limit.Max == nil
+	if m, ok := measure.Lookup(c.Metric); ok {
+		low = m.HigherIsBetter
+	}
+	if low {
+		limit = "min"
+	}
+	worst := *c.Head
+	for _, other := range t.Checks {
+		if other.Metric == c.Metric && other.Counts() == compare.Fail && other.Head != nil && (other.Head.Cmp(worst) < 0) == low {
+			worst = *other.Head
+		}
+	}
+	until := "YYYY-MM-DD"
+	if d, err := time.Parse(time.DateOnly, day); err == nil {
+		until = d.AddDate(0, 0, waiverDays).Format(time.DateOnly)
+	}
+	return fmt.Sprintf(`- { target: %s, metric: %s, %s: %s, until: %s, reason: "REASON", owner: "OWNER" }`, yaml(t.Name), yaml(c.Metric), limit, ceiling(worst, c.Unit, low), until)
+}
+
+// ceiling writes a limit that a value passes, in three or more digits: rounded up or,
+// for a floor, down.
+func ceiling(v measure.Value, unit measure.Unit, down bool) string {
+	n := new(big.Rat)
+	if i, ok := v.Int64(); ok {
+		n.SetInt64(i)
+	} else if n.SetFloat64(v.Float64()) == nil {
+		return "0"
+	}
+	size, scale := "", big.NewRat(1, 1)
+	digits := 0
+	switch base, _, _ := strings.Cut(string(unit), "/"); {
+	case base == string(measure.ByteUnit):
+		size = " B"
+		for _, u := range []string{" KiB", " MiB", " GiB", " TiB"} {
+			if new(big.Rat).Abs(n).Cmp(new(big.Rat).Mul(scale, big.NewRat(1024, 1))) < 0 {
+				break
+			}
+			size, digits = u, 2
+			scale.Mul(scale, big.NewRat(1024, 1))
+		}
+	case unit == measure.Ratio || string(unit) == "s":
+		digits = 3
+	}
+	power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil))
+	n.Mul(n.Quo(n, scale), power)
+	whole, rest := new(big.Int).DivMod(n.Num(), n.Denom(), new(big.Int)) // towards below
+	if rest.Sign() > 0 && !down {
+		whole.Add(whole, big.NewInt(1))
+	}
+	text := new(big.Rat).Quo(new(big.Rat).SetInt(whole), power).FloatString(digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	if string(unit) == "s" {
+		size = " s"
+	}
+	return text + size
+}
+
+var bare = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// yaml writes a name as a scalar: plain where nothing can be taken for anything else.
+func yaml(s string) string {
+	if bare.MatchString(s) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(s)) {
+		return s
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+var safeWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+:,-]+$`)
+
+// shell quotes one word of a POSIX shell's command line.
+func shell(s string) string {
+	if safeWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(plain(s), "'", `'\''`) + "'"
+}
+
+// words lists targets as a command takes them; none are all, where so many would not
+// be read.
+func words(names []string) string {
+	if len(names) > mostWaivers {
+		return ""
+	}
+	var out []string
+	for _, n := range names {
+		out = append(out, shell(n))
+	}
+	return strings.Join(out, " ")
+}
+
+const missing = "Nothing is red, but what was not measured is no pass: the reasons say what is missing."
+
+// textTodo tells what can be done, for a terminal.
+func textTodo(r *compare.Result) (lines []string) {
+	do := whatToDo(r, "")
+	if r.Verdict == compare.NoData {
+		lines = append(lines, missing)
+	}
+	if len(do.waivers) > 0 {
+		lines = append(lines, "If the memory is wanted:")
+	}
+	if do.raise != "" {
+		lines = append(lines, "  raise the limit:      "+do.raise)
+	}
+	for i, p := range do.growth {
+		if i == mostWaivers {
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  allow more growth:    at %s:%d:%d, with a why", plain(p.check.Limit.File), p.check.Limit.Line, p.check.Limit.Column))
+	}
+	for i, w := range do.waivers {
+		if i == 0 {
+			lines = append(lines, "  or for some days, in "+plain(r.Config)+":", "    waivers:")
+		}
+		lines = append(lines, "      "+w)
+	}
+	if do.more > 0 {
+		lines = append(lines, fmt.Sprintf("      and %s", plural(do.more, "waiver more", "waivers more")))
+	}
+	if len(do.waivers) > 0 {
+		lines = append(lines, "To look closer: peakgate diff BASE HEAD")
+	}
+	if do.tighten != "" {
+		lines = append(lines, "Memory was saved; to keep it so: "+do.tighten)
+	}
+	return lines
+}
