@@ -141,12 +141,12 @@ func (p *page) todo() {
 	if do.raise != "" {
 		p.printf("\nRaise the limit, with the reason, which becomes its `why`:\n\n%s", block("", "sh", []string{do.raise}))
 	}
-	for i, at := range do.growth {
-		if i == mostWaivers {
-			break
-		}
+	for i, at := range do.byHand[:min(len(do.byHand), mostWaivers)] {
 		l := at.check.Limit
-		p.printf("\nAllow %s of %s more growth, with a `why`: %s\n", code(at.check.Metric), code(at.target.Name), budgetLink(p.r, code(fmt.Sprintf("%s:%d", l.File, l.Line)), l.File, l.Line))
+		if i == 0 {
+			p.printf("\nRaise the limit by hand, with a `why`, where growth is limited:\n\n")
+		}
+		p.printf("- %s of %s at %s\n", code(at.check.Metric), code(at.target.Name), budgetLink(p.r, code(fmt.Sprintf("%s:%d", l.File, l.Line)), l.File, l.Line))
 	}
 	if len(do.waivers) > 0 {
 		p.printf("\nOr let it pass for some days, in %s:\n\n", code(p.r.Config))

@@ -26,7 +26,7 @@ const mostWaivers = 5
 // todo is what a person can do about a result, as commands and lines to paste.
 type todo struct {
 	raise   string   // the command that raises broken limits; empty where none is one of update's
-	growth  []place  // growth limits that do not hold: a number of the budget
+	byHand  []place  // checks with broken limits that update leaves alone: growth
 	waivers []string // lines of YAML, without the key
 	more    int      // waivers that are not offered
 	tighten string   // the command that keeps what was saved; empty where nothing was
@@ -51,7 +51,8 @@ func whatToDo(r *compare.Result, day string) todo {
 			if c.Head == nil || c.Counts() != compare.Fail || len(c.Failed) == 0 || slices.Contains(c.Failed, "waiver") {
 				continue
 			}
-			if (slices.Contains(c.Failed, "max") || slices.Contains(c.Failed, "min")) && !strings.HasPrefix(c.Metric, "growth.") && !slices.Contains(raise, t.Name) {
+			slope := strings.HasPrefix(c.Metric, "growth.")
+			if (slices.Contains(c.Failed, "max") || slices.Contains(c.Failed, "min")) && !slope && !slices.Contains(raise, t.Name) {
 				raise = append(raise, t.Name)
 			}
 			key := t.Name + "\x00" + c.Metric
@@ -59,8 +60,8 @@ func whatToDo(r *compare.Result, day string) todo {
 				continue
 			}
 			seen[key] = true
-			if slices.Contains(c.Failed, "growth") {
-				out.growth = append(out.growth, place{t, c})
+			if slope || slices.Contains(c.Failed, "growth") {
+				out.byHand = append(out.byHand, place{t, c})
 			}
 			if len(out.waivers) == mostWaivers {
 				out.more++
@@ -204,11 +205,8 @@ func textTodo(r *compare.Result) (lines []string) {
 	if do.raise != "" {
 		lines = append(lines, "  raise the limit:      "+do.raise)
 	}
-	for i, p := range do.growth {
-		if i == mostWaivers {
-			break
-		}
-		lines = append(lines, fmt.Sprintf("  allow more growth:    at %s:%d:%d, with a why", plain(p.check.Limit.File), p.check.Limit.Line, p.check.Limit.Column))
+	for _, p := range do.byHand[:min(len(do.byHand), mostWaivers)] {
+		lines = append(lines, fmt.Sprintf("  raise it by hand:     at %s:%d:%d, with a why", plain(p.check.Limit.File), p.check.Limit.Line, p.check.Limit.Column))
 	}
 	for i, w := range do.waivers {
 		if i == 0 {

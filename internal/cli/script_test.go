@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -15,7 +16,13 @@ var update = flag.Bool("update", false, "write the outputs in testdata/script an
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"peakgate": func() { os.Exit(Main(os.Args[1:], Process())) },
+		"peakgate": func() {
+			s := Process()
+			if day, err := time.Parse(time.DateOnly, os.Getenv("DAY")); err == nil {
+				s.Now = func() time.Time { return day } // for outputs that name a day
+			}
+			os.Exit(Main(os.Args[1:], s))
+		},
 	})
 }
 
