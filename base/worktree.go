@@ -38,6 +38,9 @@ func (t *Tree) Worktree() (*Worktree, error) {
 	return w, nil
 }
 
+// Top is the top folder of the working tree.
+func (w *Worktree) Top() string { return w.top }
+
 func (w *Worktree) fill(t *Tree) error {
 	g := *t.r.git
 	var err error

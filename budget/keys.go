@@ -99,14 +99,14 @@ var keys = []key{
 	{inPolicy, "inconclusive", typeSeverity, true, false, "what a series is that decides nothing; warn if not given"},
 
 	{inTarget, "captures", typePatterns, true, true, "where the captures are, relative to the file"},
-	{inTarget, "base", typeBase, true, false, "what to compare with: captures or one measurement; run measures the base commit with this target's run, and is not available yet"},
-	{inTarget, "run", typeCommand, false, false, "run this under the watcher to make the captures; then captures may be left out"},
+	{inTarget, "base", typeBase, true, false, "what to compare with: captures or one measurement; run runs this target's run at the base commit too, in the same job"},
+	{inTarget, "run", typeCommand, true, false, "run this in the folder of the file, under the watcher, and read its footprint and what it writes; then captures may be left out, and files older than its start do not count"},
 	{inTarget, "dryrun", typeMapping, false, false, "run the program for a device that is not there; then captures may be left out"},
 	{inTarget, "select", typeSelector, true, false, "judge only the rows with these labels"},
 	{inTarget, "expect", typeMapping, true, false, "members that must be present, else there is no data"},
 	{inTarget, "only_when", typeConditions, true, false, "compare only where the environment is like this, else it is not comparable, which is never a pass"},
 	{inTarget, "warmup", typeMapping, true, false, "the beginning of a sampled series that does not count; if not given, 10 steps or a fifth of it, whichever is more"},
-	{inTarget, "confirm", typeNumber, false, false, "runs that must agree before a verdict is red"},
+	{inTarget, "confirm", typeNumber, true, false, "runs that must agree before a row that is not exact is red: 2 is two of three; needs run"},
 	{inTarget, "budgets", typeBudgets, true, false, "one entry a metric; may be left out where defaults has budgets"},
 
 	{inDryrun, "framework", typeFramework, true, true, "what the program is written for"},

@@ -54,9 +54,6 @@ func TestFullFile(t *testing.T) {
 			t.Errorf("Unsupported does not tell of %s:\n%s", k.name, got.String())
 		}
 	}
-	if !strings.Contains(got.String(), "\"base: run\"") {
-		t.Errorf("Unsupported does not tell of base: run:\n%s", got.String())
-	}
 }
 
 // TestUnsupportedIsRefused: what Load lets through with a note, Parse refuses.

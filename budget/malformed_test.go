@@ -42,7 +42,7 @@ var malformed = []struct{ name, old, new, want string }{
 	{"duplicate in other quotes", "max: 40", "max: 40, \"max\": 41",
 		"10:31: targets.train.budgets.pool.misses: duplicate key \"max\"; the first is at 10:22 [duplicate]"},
 	{"base run", "    captures: eval.pb", "    captures: eval.pb\n    base: run",
-		"15:11: targets.eval.base: \"base: run\" is not supported yet; write ./run if it is a file [unsupported]"},
+		"15:11: targets.eval: \"base: run\" without run: there is nothing to run; write ./run if it is a file [missing]"},
 	{"targets null", "targets:\n  train:\n    captures: [a/*.pb, b.pickle]\n    select: { module: jit_step }\n    budgets:\n      plan.need_bytes: { max: 9.5 GiB, growth: 2%, floor: 16 MiB, why: \"fits\" }\n      live.peak_bytes: 12 GiB\n      pool.hit_ratio: { min: 0.95, severity: warn }\n      pool.misses: { max: 40 }\n      retry.longest_seconds: { max: 10 s }\n      growth.bytes_per_step: { max: 0 B }\n  eval:\n    captures: eval.pb\n    budgets: { plan.temp_bytes: 1 GiB }\n", "targets:\n",
 		"2:1: targets: nothing here; want at least one target [missing]"},
 	{"target null", "    captures: eval.pb\n    budgets: { plan.temp_bytes: 1 GiB }\n", "",

@@ -145,7 +145,6 @@ func (p *parser) readTarget(v pair) *targetPair {
 		case "base":
 			t.Base = p.readPatterns(member)
 			if len(t.Base) == 1 && t.Base[0].Text == "run" {
-				p.refuse(t.Base[0].Pos, member.path, "\"base: run\" is not supported yet", "write ./run if it is a file")
 				t.BaseRun, t.Base = t.Base[0].Pos, nil
 			}
 		case "run":
@@ -169,6 +168,14 @@ func (p *parser) readTarget(v pair) *targetPair {
 		}
 	})
 	t.missing = !p.excused["budgets"]
+	if t.Run == nil && !p.excused["run"] {
+		if t.BaseRun.Line > 0 {
+			p.add(t.BaseRun, v.path, "missing", "\"base: run\" without run: there is nothing to run", "write ./run if it is a file")
+		}
+		if t.Confirm != nil {
+			p.add(t.Confirm.Pos, v.path, "missing", "confirm without run: only what peakgate runs can be run again", "")
+		}
+	}
 	return t
 }
 

@@ -118,6 +118,7 @@ var beyondSchema = map[string]string{
 	"key not text":             "keys are text to JSON",
 	"no budgets":               "defaults may have budgets",
 	"min over max":             "two values",
+	"base run":                 "two keys",
 	"bytes beyond int64":       "a product",
 	"bytes very long":          "a product",
 	"bytes block":              "the form is lost",

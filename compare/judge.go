@@ -72,15 +72,24 @@ func Judge(w Workload) TargetResult {
 		t.Checks = append(t.Checks, w.entry(e, runs)...)
 		t.Checks = append(t.Checks, w.members(e)...)
 	}
-	slices.SortStableFunc(t.Checks, func(a, b Check) int {
-		return cmp.Or(cmp.Compare(a.Counts().rank(), b.Counts().rank()), cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
-	})
+	t.sort()
 	t.Notices = append(t.Notices, w.cutHistories()...)
 	t.Notices = append(t.Notices, w.ended()...)
 	t.Notices = append(t.Notices, w.expired(t.Checks)...)
-	t.Verdict = worst(t.Checks, func(c Check) Verdict { return c.Counts() })
-	t.Verdict = noticed(t.Verdict, t.Notices)
+	t.judge()
 	return t
+}
+
+// sort puts the worst check first.
+func (t *TargetResult) sort() {
+	slices.SortStableFunc(t.Checks, func(a, b Check) int {
+		return cmp.Or(cmp.Compare(a.Counts().rank(), b.Counts().rank()), cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
+	})
+}
+
+// judge folds checks and notices into the verdict.
+func (t *TargetResult) judge() {
+	t.Verdict = noticed(worst(t.Checks, func(c Check) Verdict { return c.Counts() }), t.Notices)
 }
 
 // expired fails for each expired waiver of the target that no check has failed

@@ -79,7 +79,7 @@ type Revision struct {
 
 // Base says what the head was compared with, and how it was found.
 type Base struct {
-	Kind   string `json:"kind"` // "captures", "measurement", "none" or "mixed"
+	Kind   string `json:"kind"` // "captures", "measurement", "run", "none" or "mixed"
 	Ref    string `json:"ref"`
 	Commit string `json:"commit,omitempty"`
 	How    string `json:"how,omitempty"` // in words; without a base, why there is none

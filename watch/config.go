@@ -14,9 +14,16 @@ import (
 type Config struct {
 	// Argv is the command; Argv[0] is looked up in PATH.
 	Argv []string
+	// Dir is where the command runs, and what a path in Argv[0] is relative to; empty
+	// is the current folder. Env is its environment; nil is that of this process.
+	Dir string
+	Env []string
 	// The workload's streams. What it writes is passed on byte by byte; a terminal
 	// is given to it as it is, and then no steps are found there.
 	Stdin, Stdout, Stderr *os.File
+	// Printed, if set, also gets what the workload writes where that is passed on;
+	// from several goroutines.
+	Printed io.Writer
 	// Output takes the lines. A write that fails is told and does not end the watch.
 	Output io.Writer
 	// Interval is the time between two ticks.

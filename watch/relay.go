@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -66,7 +67,11 @@ type pump struct {
 }
 
 func newRelay(cfg *Config, s *status) (*relay, error) {
-	r := &relay{cfg: cfg, status: s, notify: make(chan struct{}, 1), drained: make(chan struct{}), env: os.Environ()}
+	r := &relay{cfg: cfg, status: s, notify: make(chan struct{}, 1), drained: make(chan struct{}), env: cfg.Env}
+	if r.env == nil {
+		r.env = os.Environ()
+	}
+	r.env = slices.Clip(r.env)
 	var err error
 	if r.finder, err = step.NewFinder(cfg.StepRegex); err != nil {
 		return nil, fmt.Errorf("step pattern: %w", err)
@@ -179,7 +184,7 @@ func (r *relay) attr() *os.ProcAttr {
 	case !r.shared:
 		sys.Setpgid = true
 	}
-	return &os.ProcAttr{Files: r.files, Env: r.env, Sys: sys}
+	return &os.ProcAttr{Dir: r.cfg.Dir, Files: r.files, Env: r.env, Sys: sys}
 }
 
 // begin moves bytes until the workload's streams end.
@@ -223,6 +228,9 @@ func (r *relay) move(p pump) {
 					lines.Feed(buf[:n], func(line []byte) { add(r.finder.Line(line)) })
 					add(r.finder.Bar(lines.Rest()))
 				})
+			}
+			if r.cfg.Printed != nil && p.to != nil {
+				r.cfg.Printed.Write(buf[:n])
 			}
 			if p.to != nil {
 				var wrote error

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,8 +41,9 @@ type run struct {
 	lingerTo             time.Duration
 	interrupted, drained bool
 
-	marks    *bucket // rations samples at step marks
-	waiting  []mark  // those that the bucket did not admit yet
+	cost0    time.Duration // processor time of this process before the run
+	marks    *bucket       // rations samples at step marks
+	waiting  []mark        // those that the bucket did not admit yet
 	lastTick time.Duration
 	written  footprint.Sample // the last sample that was written
 	writtenT time.Duration
@@ -55,7 +58,7 @@ func Run(cfg Config) (Result, error) {
 	if err := cfg.Check(); err != nil {
 		return Result{}, err
 	}
-	path, err := exec.LookPath(cfg.Argv[0])
+	path, err := lookup(cfg.Argv[0], cfg.Dir)
 	if err != nil {
 		code := 127
 		if errors.Is(err, fs.ErrPermission) {
@@ -64,7 +67,7 @@ func Run(cfg Config) (Result, error) {
 		return Result{Code: code}, fmt.Errorf("cannot start %.80q: %w", cfg.Argv[0], errors.Unwrap(err))
 	}
 	r := &run{cfg: cfg, marks: newBucket(0.002, 100*time.Millisecond), began: time.Now()}
-	r.status = newStatus(&r.cfg)
+	r.status, r.cost0 = newStatus(&r.cfg), processorTime()
 	r.out = &output{w: cfg.Output, tell: r.status.note}
 	if r.p, err = newPlatform(&r.cfg, &r.helpers); err != nil {
 		return Result{}, err
@@ -93,6 +96,19 @@ func Run(cfg Config) (Result, error) {
 	r.loop(signals)
 	r.summary()
 	return r.result, nil
+}
+
+// lookup finds the program: a path is one from the workload's folder, a name is
+// looked up in PATH.
+func lookup(name, dir string) (string, error) {
+	if dir != "" && strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
+		absolute, err := filepath.Abs(filepath.Join(dir, name))
+		if err != nil {
+			return "", err
+		}
+		name = absolute
+	}
+	return exec.LookPath(name)
 }
 
 // loop is left when no process of the workload lives any more.
@@ -316,7 +332,8 @@ func (r *run) summary() {
 	} else if r.affon != nil && r.affon.passed {
 		r.result.Code = 0
 	}
-	r.status.end(r.now(), r.result)
+	cost := processorTime() - r.cost0
+	r.status.end(r.now(), r.result, cost)
 	if r.lines == nil {
 		return
 	}
@@ -330,10 +347,9 @@ func (r *run) summary() {
 		}
 	}
 	r.p.summary(&s)
+	s.WatcherCPUMS = footprint.Known(cost.Milliseconds())
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) == nil {
-		cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-		s.WatcherCPUMS = footprint.Known(cpu.Milliseconds())
 		unit := int64(1 << 10)
 		if runtime.GOOS == "darwin" {
 			unit = 1
@@ -341,4 +357,13 @@ func (r *run) summary() {
 		s.WatcherMaxRSS = footprint.Known(usage.Maxrss * unit)
 	}
 	r.lines.Summary(s)
+}
+
+// processorTime is what this process has used of all cores.
+func processorTime() time.Duration {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

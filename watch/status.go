@@ -29,6 +29,9 @@ type status struct {
 }
 
 const (
+	// costFrom is how long a run must last for its cost to say something: before that
+	// it is the cost of the start.
+	costFrom    = 10 * time.Second
 	redrawEvery = time.Second
 	plainEvery  = time.Minute
 )
@@ -101,8 +104,8 @@ func (s *status) sample(now time.Duration, sample footprint.Sample) {
 	}
 }
 
-// end tells what is to be known of the whole.
-func (s *status) end(now time.Duration, r Result) {
+// end tells what is to be known of the whole; cost is the watcher's processor time.
+func (s *status) end(now time.Duration, r Result, cost time.Duration) {
 	if r.OOMKills > 0 {
 		s.note(fmt.Sprintf("the kernel killed %d %s for memory", r.OOMKills, plural(r.OOMKills, "process", "processes")))
 	}
@@ -111,7 +114,11 @@ func (s *status) end(now time.Duration, r Result) {
 	}
 	switch {
 	case s.seen:
-		s.note(fmt.Sprintf("%s: footprint at most %s", now.Round(100*time.Millisecond), mebibytes(s.peak)))
+		line := fmt.Sprintf("%s: footprint at most %s", now.Round(100*time.Millisecond), mebibytes(s.peak))
+		if now >= costFrom {
+			line += fmt.Sprintf("; watching took %.2f %% of a core", 100*cost.Seconds()/now.Seconds())
+		}
+		s.note(line)
 	default:
 		s.note(fmt.Sprintf("%s: no footprint could be sampled", now.Round(100*time.Millisecond)))
 	}

@@ -75,8 +75,8 @@ func runAction(s Streams) (int, error) {
 		report.Problem(a, err)
 		a.EndGroup()
 		annotateError(a, o.config, err)
-		err = errors.Join(a.Summary(problemPage(err)), a.Close())
-		return ExitUsage, err
+		code := unchecked(err)
+		return code, errors.Join(a.Summary(problemPage(err)), a.Close())
 	}
 	code, err := showResult(a, r, s)
 	if err != nil {

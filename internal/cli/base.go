@@ -163,7 +163,7 @@ func openRuns(path string) *base.Runs {
 }
 
 func (b *bases) fromGit(w *compare.Workload, ref string, opt capture.Options) {
-	f := b.at(ref)
+	f, t := b.at(ref), w.Target
 	w.Base = compare.Base{Kind: "none", Ref: f.commit.Ref, Commit: f.commit.SHA, How: strings.TrimPrefix(f.commit.How, "none: ")}
 	if f.err != nil || f.tree == nil {
 		w.BaseErr = f.err
@@ -186,7 +186,7 @@ func (b *bases) fromGit(w *compare.Workload, ref string, opt capture.Options) {
 		return
 	}
 	w.Runs = loaded.Runs.Runs
-	if loaded.Files != nil {
+	if loaded.Files != nil && !isRun(t) {
 		b.stale(w, f, loaded.Files)
 	}
 	b.committed(w, f)

@@ -23,7 +23,8 @@ var checkCommand = command{
 	name: "check", args: "[TARGET…]", summary: "measure what the budget names, compare, report",
 	about: `Reads the captures of each target (all, unless some are named), holds them
 against the budget and the base, and reports. The base of a target is the one of
---base, else the one of its base: key.`,
+--base, else the one of its base: key. A target with run: is run under the watcher
+first, and judged by its footprint and what it writes.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
 		o := checkOptions{}
 		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
@@ -33,6 +34,8 @@ against the budget and the base, and reports. The base of a target is the one of
 		format := f.String("format", "text", "`text`, markdown or json, on standard output")
 		f.BoolVar(&o.updateBase, "update-base", false, "write what was measured as the committed base, .peakgate/base/TARGET.json, whatever the verdict is")
 		f.IntVar(&o.runs, "runs", 1, "how many runs a base keeps, the newest `K`; with --update-base")
+		f.StringVar(&o.keep, "keep", "", "keep the files of runs in this `folder`, TARGET/SIDE-N")
+		f.StringVar(&o.capture, "capture", "auto", "`auto` or off: have JAX, PyTorch and Affon write their captures under run:")
 		f.BoolVar(&o.quiet, "quiet", false, "no progress")
 		o.read = declareRead(f)
 		return func(args []string) (int, error) {
@@ -46,13 +49,16 @@ against the budget and the base, and reports. The base of a target is the one of
 			if err := o.read.validate(); err != nil {
 				return ExitUsage, err
 			}
+			if o.capture != "auto" && o.capture != "off" {
+				return ExitUsage, usagef("--capture %.40q: want auto or off", o.capture)
+			}
 			reports, err := o.parseReports()
 			if err != nil {
 				return ExitUsage, err
 			}
 			r, measured, err := o.check(s)
 			if err != nil {
-				return ExitUsage, err
+				return unchecked(err), err
 			}
 			code, err := o.publish(r, *format, reports, s)
 			if o.updateBase {
@@ -74,6 +80,8 @@ type checkOptions struct {
 	allowed []string // folders outside of the repository that the budget may name
 	quiet   bool
 	read    *readOptions // nil: all of it, as it is
+	keep    string       // where the files of runs stay
+	capture string       // "off": frameworks write what they would without us
 
 	updateBase bool
 	runs       int // how many runs a base keeps
@@ -198,8 +206,31 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if err := from.confine(targets, sources); err != nil {
 		return nil, nil, err
 	}
+	runs := &rounds{from: from, opt: opt}
+	if slices.ContainsFunc(targets, isRun) {
+		runs.executor = executor{s: s, quiet: o.quiet, capture: o.capture != "off", temp: newTemporary(s.Getenv("RUNNER_TEMP"))}
+		if runs.keep, err = absolute(o.keep); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if left := runs.temp.close(); left != nil {
+				report.Problem(s.Stderr, left)
+			}
+		}()
+	}
 	for _, t := range targets {
 		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
+		if isRun(t) {
+			result, m, err := runs.judge(w)
+			if err != nil {
+				return nil, nil, err
+			}
+			if m != nil {
+				measured[t.Name] = m
+			}
+			results = append(results, result)
+			continue
+		}
 		w.Head, w.HeadErr = find(t.Name, from.resolve(t, t.Captures), opt, &from.within)
 		if w.Head != nil {
 			measured[t.Name] = w.Head
@@ -219,6 +250,22 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), located(from.head(), root, s), append(r.Warnings, warnings...)
 	r.Day = string(today)
 	return r, measured, nil
+}
+
+// unchecked is the exit code of a check that came to no verdict.
+func unchecked(err error) int {
+	if errors.Is(err, errInterrupted) {
+		return ExitNoData
+	}
+	return ExitUsage
+}
+
+// absolute is a path from the root; an empty one stays so.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
 }
 
 // judged holds a workload against its budgets and adds what may explain the verdict.
