@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/watch"
+	"github.com/peakgate/peakgate/watch/collect"
 )
 
 const watchExits = `Exit codes: the workload's own, or 128 + the number of the signal that ended it;
@@ -38,6 +40,7 @@ does a second SIGINT. Processes that outlive the first one by --linger are ended
 // watchFlags are the flags of the command watch.
 type watchFlags struct {
 	output, limit, compat string
+	capture               string
 	pss, gpu              string
 	samples               int
 	regex, also           list
@@ -61,6 +64,7 @@ func declareWatch(f *flag.FlagSet) *watchFlags {
 	f.DurationVar(&w.cfg.Grace, "grace", watch.DefaultGrace, "`time` from SIGTERM to SIGKILL")
 	f.StringVar(&w.compat, "compat", "", "`affon`: lines, limits and end of Affon's metal-footprint-watch.sh (default --interval 10s; AFFON_METAL_MAX_PHYS_GROWTH_MB, AFFON_METAL_MAX_IOACCEL_REGION_GROWTH)")
 	f.IntVar(&w.samples, "samples", watch.AffonSamples, "with --compat affon: end after `N` samples, and pass")
+	f.StringVar(&w.capture, "capture", "off", "have JAX, PyTorch and Affon write their captures, into this new `folder`; auto is one beside the output; off")
 	f.BoolVar(&w.cfg.Quiet, "quiet", false, "no progress")
 	return w
 }
@@ -92,7 +96,15 @@ func (w *watchFlags) run(args []string, s Streams) (int, error) {
 	if cfg.Affon != nil && cfg.Stdout != nil {
 		cfg.Output = io.MultiWriter(out, cfg.Stdout) // its script prints each line too
 	}
+	taps, err := w.collect()
+	if err != nil {
+		return ExitUsage, err
+	}
 	result, err := watch.Run(*cfg)
+	if taps != nil {
+		taps.Close()
+		w.tell(s, taps, result.Code != 0)
+	}
 	if err != nil {
 		if result.Code == 0 {
 			result.Code = ExitNoData
@@ -103,6 +115,47 @@ func (w *watchFlags) run(args []string, s Streams) (int, error) {
 		return max(result.Code, ExitNoData), fmt.Errorf("%s: is not whole: %w", w.output, cause(lost))
 	}
 	return result.Code, nil
+}
+
+// collect turns on what frameworks write; nil where it is not wanted.
+func (w *watchFlags) collect() (*collect.Collector, error) {
+	if w.capture == "off" {
+		return nil, nil
+	}
+	if w.capture == "auto" {
+		w.capture = strings.TrimSuffix(w.output, ".jsonl") + "-captures"
+	}
+	dir, err := absolute(w.capture)
+	if err != nil {
+		return nil, err
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		return nil, usagef("--capture: %s is there already, and what is in it would be taken for this run's; remove it, or name another folder", w.capture)
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	taps, err := collect.New(dir, collect.Options{Env: os.Environ(), Work: work})
+	if err != nil {
+		return nil, err
+	}
+	w.cfg.Env, w.cfg.Printed = taps.Env(), taps
+	return taps, nil
+}
+
+// tell says where the captures are.
+func (w *watchFlags) tell(s Streams, taps *collect.Collector, failed bool) {
+	for _, note := range taps.Notes() {
+		fmt.Fprintf(s.Stderr, "peakgate watch: %s\n", note)
+	}
+	paths := taps.Paths(failed)
+	if foreign := taps.Foreign(); foreign != "" {
+		paths = append(paths, foreign)
+	}
+	if len(paths) > 0 && !w.cfg.Quiet {
+		fmt.Fprintf(s.Stderr, "peakgate watch: captures: %s\n", strings.Join(paths, " "))
+	}
 }
 
 // values reads the flags that are no plain values.

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -34,7 +33,7 @@ type affon struct {
 	mu    sync.Mutex
 	tail  []byte
 	begun bool
-	stop  context.CancelFunc
+	stop  chan struct{} // closed to end the poll, which closes done
 	done  chan struct{}
 }
 
@@ -54,13 +53,13 @@ func (a *affon) printed(p []byte) {
 		return
 	}
 	a.begun, a.tail = true, nil
-	ctx, stop := context.WithCancel(context.Background())
-	a.stop, a.done = stop, make(chan struct{})
-	go a.poll(ctx, string(m[1])+"/metrics")
+	a.stop, a.done = make(chan struct{}), make(chan struct{})
+	go a.poll(string(m[1]) + "/metrics")
 }
 
-// poll appends each answer, a JSON array, to the file.
-func (a *affon) poll(ctx context.Context, url string) {
+// poll appends each answer, a JSON array, to the file. One that has been asked for is
+// waited for.
+func (a *affon) poll(url string) {
 	defer close(a.done)
 	client := &http.Client{
 		Timeout:       2 * time.Second,
@@ -71,24 +70,20 @@ func (a *affon) poll(ctx context.Context, url string) {
 	defer ticker.Stop()
 	size := 0
 	for {
-		if answer, err := ask(ctx, client, url); err == nil && size+len(answer) <= maxAnswers {
+		if answer, err := ask(client, url); err == nil && size+len(answer) <= maxAnswers {
 			size += len(answer)
 			a.keep(answer)
 		}
 		select {
-		case <-ctx.Done():
+		case <-a.stop:
 			return
 		case <-ticker.C:
 		}
 	}
 }
 
-func ask(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
+func ask(client *http.Client, url string) ([]byte, error) {
+	response, err := client.Get(url)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +115,7 @@ func (a *affon) close() {
 	a.begun = true
 	a.mu.Unlock()
 	if stop != nil {
-		stop()
+		close(stop)
 		<-done
 	}
 }
