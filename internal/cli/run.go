@@ -168,7 +168,7 @@ func (r *executor) measure(t *budget.Target, at side, dir string, since time.Tim
 	}
 	m.Warnings = append(m.Warnings, warnings...)
 	if failedOnly(m) {
-		return nil, errors.New(broken + ": no whole run was measured")
+		return nil, errors.New(broken)
 	}
 	return m, nil
 }
