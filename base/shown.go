@@ -47,7 +47,7 @@ func (t *Tree) Shown(file string) (lines []Lines, err error) {
 	if t.r.head.SHA == "" {
 		return nil, nil
 	}
-	err = t.r.git.stream(nil, func(r *bufio.Reader) error {
+	err = t.r.atTop().stream(nil, func(r *bufio.Reader) error {
 		for {
 			line, rest, err := r.ReadLine()
 			if errors.Is(err, io.EOF) {

@@ -16,12 +16,12 @@ func TestShown(t *testing.T) {
 	}
 	text := func() string { return strings.Join(lines, "\n") + "\n" }
 	odd := "src/a \"b\" é.py"
-	base := r.commit("1", "peakgate.yml", "version: 1\n", "src/m.py", text(), odd, text(), "same.py", text(), "gone.py", text())
+	base := r.commit("1", "src/peakgate.yml", "version: 1\n", "src/m.py", text(), odd, text(), "same.py", text(), "gone.py", text())
 	lines[19] = "@@ -1,2 +3,4 @@ a line that looks like a hunk" + strings.Repeat(" and a long one", 9000)
 	lines = slices.Delete(lines, 29, 30)
 	r.git("rm", "-q", "gone.py")
 	r.commit("2", "src/m.py", text(), odd, text(), "new.py", "one\n")
-	tree := r.at("peakgate.yml", base)
+	tree := r.at("src/peakgate.yml", base)
 	for file, want := range map[string]string{
 		"src/m.py": "[{17 23} {27 32}]", odd: "[{17 23} {27 32}]", "new.py": "[{1 1}]", "same.py": "[]", "gone.py": "[]", "none.py": "[]", "src/*.py": "[]", "--cached": "[]",
 	} {

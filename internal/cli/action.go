@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/peakgate/peakgate/compare"
-	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/post"
 	"github.com/peakgate/peakgate/report"
 )
@@ -96,7 +94,7 @@ func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
 	text, textErr := renderResult(r, "text")
 	a.Write(text)
 	a.EndGroup()
-	failed := annotateNotices(a, r) + annotateChecks(a, r)
+	failed := annotate(a, r)
 	code := exitCode(r.Verdict)
 	if code != ExitPass && failed == 0 {
 		a.Error(post.Annotation{File: r.Config, Title: "peakgate", Message: "the verdict is " + string(r.Verdict) + "; the report says why"})
@@ -139,107 +137,6 @@ func reportDir(s Streams) (string, error) {
 		return "", fmt.Errorf("%s: cannot make the folder for reports: %w", dir, cause(err))
 	}
 	return filepath.Abs(dir)
-}
-
-// annotateNotices marks what a change does to its own gate: loosened limits, a
-// base that was moved, captures that were not made again. What lies in the base
-// has no line in the change. It gives the number of those that are red.
-func annotateNotices(a *post.Actions, r *compare.Result) (failed int) {
-	all := slices.Clone(r.Changes)
-	for _, t := range r.Targets {
-		all = append(all, t.Notices...)
-	}
-	for _, n := range all {
-		mark := post.Annotation{File: filepath.FromSlash(n.File), Line: n.Line, Column: n.Column, Title: fmt.Sprintf("%s: %s", n.Verdict, n.Effect), Message: n.Text}
-		if strings.Contains(n.File, "@") {
-			mark.File, mark.Line, mark.Column = filepath.FromSlash(r.Config), 0, 0
-		}
-		switch n.Verdict {
-		case compare.Pass:
-		case compare.Warn:
-			a.Warning(mark)
-		default:
-			failed++
-			a.Error(mark)
-		}
-	}
-	return failed
-}
-
-// annotateChecks marks each budget that does not hold, once, on its own line:
-// with its worst row, and how many more there are. The worst budget comes first.
-// It gives the number of checks that are red.
-func annotateChecks(a *post.Actions, r *compare.Result) (failed int) {
-	type marked struct {
-		target string
-		check  *compare.Check
-		class  int // 0 and 1 are red
-		more   int
-	}
-	var all []*marked
-	byBudget := map[string]*marked{}
-	for i := range r.Targets {
-		t := &r.Targets[i]
-		for j := range t.Checks {
-			c := &t.Checks[j]
-			class := 1 // a verdict that is not known here is no pass
-			switch c.Counts() {
-			case compare.Pass:
-				continue
-			case compare.Fail:
-				class = 0
-			case compare.Warn:
-				class = 2
-			}
-			if class < 2 {
-				failed++
-			}
-			// Checks of a target are sorted: the first of a budget is its worst.
-			key := fmt.Sprint(t.Name, "\x00", c.Limit.File, "\x00", c.Limit.Line, "\x00", c.Limit.Column)
-			if m := byBudget[key]; m != nil {
-				m.more++
-				continue
-			}
-			m := &marked{target: t.Name, check: c, class: class}
-			byBudget[key], all = m, append(all, m)
-		}
-	}
-	slices.SortStableFunc(all, func(x, y *marked) int {
-		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(y.check.Excess, x.check.Excess))
-	})
-	for _, m := range all {
-		n := post.Annotation{
-			File: filepath.FromSlash(m.check.Limit.File), Line: m.check.Limit.Line, Column: m.check.Limit.Column,
-			Title: fmt.Sprintf("%s: %s: %s", m.check.Verdict, m.target, m.check.Metric), Message: sentence(m.check),
-		}
-		if m.more > 0 {
-			n.Message += fmt.Sprintf("; and %d more rows of this budget", m.more)
-		}
-		if m.class < 2 {
-			a.Error(n)
-		} else {
-			a.Warning(n)
-		}
-	}
-	return failed
-}
-
-// sentence is a check's reason with the code that the largest part of its growth is
-// from.
-func sentence(c *compare.Check) string {
-	out := c.Reason
-	if key := c.Labels.Key(); key != "" {
-		out += " {" + key + "}"
-	}
-	if len(c.Contributors) > 0 && c.Base != nil {
-		if top := c.Contributors[0]; top.Delta() > 0 && top.Key != measure.Other {
-			out += fmt.Sprintf("; the largest part, %s, is allocated at %s", top.Delta().Signed(), top.Display)
-		}
-	}
-	if c.Limit.Why != "" {
-		out += "; why the budget is so: " + c.Limit.Why
-	}
-	return out
 }
 
 // annotateError marks the faults of a budget file on their own lines, any other

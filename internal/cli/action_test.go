@@ -236,7 +236,7 @@ func TestMarksAreWorstFirstAndCounted(t *testing.T) {
 	}
 	var log bytes.Buffer
 	a := post.NewActions(&log, func(name string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[name] })
-	if got, want := annotateChecks(a, r), 4+post.MaxAnnotations; got != want {
+	if got, want := annotate(a, r), 4+post.MaxAnnotations; got != want {
 		t.Errorf("%d checks are red, want %d: a verdict that is not known is no pass", got, want)
 	}
 	a.Close()
@@ -265,7 +265,7 @@ func TestOneMarkForEachBudget(t *testing.T) {
 	r := &compare.Result{Verdict: compare.Fail, Targets: []compare.TargetResult{{Name: "a", Checks: []compare.Check{row("worst", 6), row("second", 6), row("third", 6), row("other", 7)}}}}
 	var log bytes.Buffer
 	a := post.NewActions(&log, func(name string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[name] })
-	if got := annotateChecks(a, r); got != 4 {
+	if got := annotate(a, r); got != 4 {
 		t.Errorf("%d checks are red, want 4", got)
 	}
 	a.Close()
@@ -291,7 +291,7 @@ func TestNoticesAreMarked(t *testing.T) {
 	}
 	var log bytes.Buffer
 	a := post.NewActions(&log, func(name string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[name] })
-	if got := annotateNotices(a, r); got != 2 {
+	if got := annotate(a, r); got != 2 {
 		t.Errorf("%d notices are red, want 2", got)
 	}
 	a.Close()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
@@ -189,29 +188,3 @@ func unzipResult(f io.ReaderAt, size int64, path string) (*compare.Result, error
 	}
 	return nil, fmt.Errorf("%s: expected a zip that holds %s, found %s without it", path, resultName, strconv.Itoa(len(archive.File))+" files")
 }
-
-// resultMarks are the annotations of a check run: the checks that do not hold, at
-// their budgets.
-func resultMarks(r *compare.Result) []post.Mark {
-	var marks []post.Mark
-	for _, t := range r.Targets {
-		for i := range t.Checks {
-			c := &t.Checks[i]
-			level := "failure"
-			switch c.Verdict {
-			case compare.Pass, compare.Waived:
-				continue
-			case compare.Warn, compare.Inconclusive, compare.Decelerating:
-				level = "warning"
-			}
-			if c.Limit.File == "" || strings.Contains(c.Limit.File, "@") || len(marks) == maxMarks {
-				continue
-			}
-			marks = append(marks, post.Mark{File: c.Limit.File, Line: c.Limit.Line, Level: level, Title: fmt.Sprintf("%s: %s: %s", c.Verdict, t.Name, c.Metric), Detail: sentence(c)})
-		}
-	}
-	return marks
-}
-
-// maxMarks is how many annotations a check run gets: each 50 are a request.
-const maxMarks = 200
