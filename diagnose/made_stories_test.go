@@ -10,7 +10,7 @@ import (
 func TestMadeStories(t *testing.T) {
 	for story, c := range map[string]struct{ rules, names string }{
 		"sharding": {"sharding-lost forward-kept-grew", "argument p['down']"},
-		"in_place": {"in-place-lost", "copy of cache"},
+		"in_place": {"in-place-lost", "copy of cache — train.py:8 append"},
 		"order":    {"order-only", "train.py:8 branch"},
 		"padding":  {"padding-grew padding-heavy", "train.py:8 heads"},
 	} {

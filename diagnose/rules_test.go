@@ -297,6 +297,43 @@ var cases = map[string]struct {
 		"the same instructions in another order: the heap peak grew by 600.00 MiB, from 300.00 MiB to 900.00 MiB", 600,
 		Input{Base: made(rows{"need_bytes": 300, "heap_peak_bytes": 300}, measure.ModuleFact{}, on(device, measure.PlanFact{Schedule: "a"})), Head: made(rows{"need_bytes": 900, "heap_peak_bytes": 900}, measure.ModuleFact{Contents: "other"}, on(device, measure.PlanFact{Schedule: "b"}))},
 	},
+	"on-chip-grew": {
+		Input{Base: made(rows{"need_bytes": 300, "need_bytes space1": 10}, measure.ModuleFact{}, on("space1", measure.PlanFact{ScopedBytes: mi})), Head: made(rows{"need_bytes": 300, "need_bytes space1": 40}, measure.ModuleFact{}, on("space1", measure.PlanFact{ScopedBytes: 4 * mi}))},
+		"memory space1 needs more, the device's does not: it grew by 30.00 MiB, from 10.00 MiB to 40.00 MiB; the largest scratch memory of one kernel grew by 3.00 MiB", 0,
+		// What left the device's memory is no growth.
+		Input{Base: made(rows{"need_bytes": 300, "need_bytes space1": 10}, measure.ModuleFact{}, nil), Head: made(rows{"need_bytes": 250, "need_bytes space1": 40}, measure.ModuleFact{}, nil)},
+	},
+}
+
+// TestOnChip: what grew in VMEM alone, where small programs lie altogether, is told by
+// the same rules as in the device's memory.
+func TestOnChip(t *testing.T) {
+	const at = " space1"
+	for _, c := range []struct {
+		rule, text string
+		base, head *measure.Measurement
+	}{
+		{"dtype-widened", "a wider dtype takes 30.00 MiB more in memory space1: f32[1024,15360]",
+			made(rows{"need_bytes": 16, "need_bytes" + at: 40}, measure.ModuleFact{}, on("space1", measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "exp", "bf16[1024,15360]", 30, 30)}})),
+			made(rows{"need_bytes": 16, "need_bytes" + at: 70}, measure.ModuleFact{}, on("space1", measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "exp", "f32[1024,15360]", 60, 60)}}))},
+		{"order-only", "the heap peak in memory space1 grew by 20.00 MiB",
+			made(rows{"need_bytes": 16, "heap_peak_bytes" + at: 40, "need_bytes" + at: 40}, measure.ModuleFact{}, on("space1", measure.PlanFact{Schedule: "a"})),
+			made(rows{"need_bytes": 16, "heap_peak_bytes" + at: 60, "need_bytes" + at: 60}, measure.ModuleFact{}, on("space1", measure.PlanFact{Schedule: "b"}))},
+		{"padding-grew", "padding at the heap peak in memory space1 grew by 20.00 MiB",
+			made(rows{"need_bytes": 16, "padding_bytes" + at: 1, "need_bytes" + at: 40}, measure.ModuleFact{}, nil),
+			made(rows{"need_bytes": 16, "padding_bytes" + at: 21, "need_bytes" + at: 60}, measure.ModuleFact{}, nil)},
+		{"forward-kept-grew", "the forward pass keeps 30.00 MiB",
+			made(rows{"need_bytes": 16, "forward_kept_bytes" + at: 10, "need_bytes" + at: 40}, measure.ModuleFact{}, nil),
+			made(rows{"need_bytes": 16, "forward_kept_bytes" + at: 30, "need_bytes" + at: 60}, measure.ModuleFact{}, nil)},
+	} {
+		fs := Changed(Input{Base: c.base, Head: c.head})
+		if got := rules(fs); got != c.rule || !strings.Contains(fs[0].Text, c.text) {
+			t.Errorf("findings %q, want %s alone: %+v", got, c.rule, fs)
+		}
+		if got := rules(Changed(Input{Base: c.head, Head: c.base})); got != "" {
+			t.Errorf("%s: the improvement has the findings %q", c.rule, got)
+		}
+	}
 }
 
 // TestEachRule holds every rule over XLA and over runs against its two inputs.

@@ -325,14 +325,23 @@ func TestDeviceOfLimit(t *testing.T) {
 
 // TestUsualMemory judges a plan by what its device has as a rule, where the file names it.
 func TestUsualMemory(t *testing.T) {
-	for name, fits := range map[string]bool{"TPU v5 lite": false, "TPU v6 Lite": true, "TPU v5p": true, "compute 8.9": true, "a new device": true} {
-		m := made(rows{"need_bytes": 20 << 10, "heap_peak_bytes": 20 << 10}, measure.ModuleFact{}, nil)
-		m.Environment["device"] = name
+	for _, c := range []struct {
+		name string
+		gib  int64
+		fits bool
+	}{
+		{"TPU v5 lite", 17, false}, {"TPU v5 Lite", 15, true}, {"TPU v6 Lite", 20, true}, {"TPU v5p", 90, true}, {"TPU v5", 97, false},
+		{"TPU v4 lite", 20, false}, {"TPU v4", 20, true}, {"TPU7x", 100, false},
+		{"compute 7.0", 33, false}, {"Nvidia compute 7.0", 33, false}, {"Nvidia compute 8.9", 40, true},
+		{"AMD compute 9.4", 200, true}, {"AMD compute 9.4", 257, false}, {"a new device", 900, true},
+	} {
+		m := made(rows{"need_bytes": c.gib << 10, "heap_peak_bytes": c.gib << 10}, measure.ModuleFact{}, nil)
+		m.Environment["device"] = c.name
 		fs := Run(Input{Head: m})
-		if got := len(fs) == 0; got != fits {
-			t.Errorf("20 GiB on %s: %s", name, rules(fs))
+		if got := len(fs) == 0; got != c.fits {
+			t.Errorf("%d GiB on %s: %s", c.gib, c.name, rules(fs))
 		}
-		if !fits && (fs[0].Severity != Warning || fs[0].Evidence != Inferred || !strings.Contains(fs[0].Text, "what TPU v5 lite has as a rule")) {
+		if !c.fits && (fs[0].Severity != Warning || fs[0].Evidence != Inferred || !strings.Contains(fs[0].Text, "what "+c.name+" has as a rule")) {
 			t.Errorf("%+v", fs[0])
 		}
 	}

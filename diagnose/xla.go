@@ -199,7 +199,10 @@ const smallest = 64 << 10
 func notable(n, whole measure.Bytes) bool { return n >= max(smallest, whole/100) }
 
 // modulePair is a module on both sides.
-type modulePair struct{ base, head *module }
+type modulePair struct {
+	base, head *module
+	space      string // the memory space that the pair is judged in
+}
 
 // pairModules pairs the modules of base and head: by name, entry shapes and
 // fingerprint, then by less and less of these, the name last of all, so that a
@@ -240,13 +243,16 @@ func pairModules(bs, hs []module) (pairs []modulePair) {
 			}
 			if is := left[key(&hs[j])]; len(is) > 0 {
 				usedBase[is[0]], usedHead[j] = true, true
-				pairs = append(pairs, modulePair{&bs[is[0]], &hs[j]})
+				pairs = append(pairs, modulePair{base: &bs[is[0]], head: &hs[j]})
 				left[key(&hs[j])] = is[1:]
 			}
 		}
 	}
 	if len(bs) == 1 && len(hs) == 1 && len(pairs) == 0 {
-		pairs = append(pairs, modulePair{&bs[0], &hs[0]})
+		pairs = append(pairs, modulePair{base: &bs[0], head: &hs[0]})
+	}
+	for i := range pairs {
+		pairs[i].space = pairs[i].where()
 	}
 	slices.SortStableFunc(pairs, func(a, b modulePair) int { return strings.Compare(a.head.labels.Key(), b.head.labels.Key()) })
 	return pairs

@@ -76,24 +76,29 @@ func limits(in Input, m *module) (out []limit) {
 // reports of an H100 80GB HBM3. Where a file names no device, a program above it is told.
 const commonMemory = 84_929_347_584
 
-// usualMemory is what devices have for programs, by the name that a profile gives them:
-// https://cloud.google.com/tpu/docs/system-architecture-tpu-vm and
-// https://docs.nvidia.com/cuda/ (the largest of a name that is sold with several sizes;
-// of TPU v2 and v3 that of one core). A profile of an NVIDIA GPU gives its compute
-// capability alone; it calls those of AMD by the digits of gfx942 (MI300X) and gfx950.
+// usualMemory is what devices have for programs, by the name that a profile gives them.
+//
+// TPUs: hbm_capacity_bytes of jax/_src/pallas/mosaic/tpu_info.py, in whole GiB; of v2, v3
+// and 7x, whose cores are devices of their own, that of one core, and of v4 and v5p that of
+// the chip. NVIDIA: a profile gives the compute capability alone, so it is the largest of
+// https://developer.nvidia.com/cuda-gpus that has it (V100, Quadro RTX 8000, A100, A40, L40S,
+// GH200). AMD: the digits are those of gfx942 (MI325X; MI300X has 192) and gfx950 (MI355X),
+// https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html.
 var usualMemory = []struct {
-	name string
+	name string // or how it begins
 	gib  measure.Bytes
 }{
-	{"TPU v2", 8}, {"TPU v3", 16}, {"TPU v4", 32}, {"TPU v5 lite", 16}, {"TPU v5e", 16}, {"TPU v5p", 95}, {"TPU v5", 95}, {"TPU v6 lite", 32}, {"TPU v6e", 32},
+	{"TPU v2", 8}, {"TPU v3", 16}, {"TPU v4 lite", 8}, {"TPU v4", 32}, {"TPU v5 lite", 16}, {"TPU v5e", 16}, {"TPU v5", 96},
+	{"TPU v6 lite", 32}, {"TPU v6e", 32}, {"TPU7x", 96},
 	{"compute 7.0", 32}, {"compute 7.5", 48}, {"compute 8.0", 80}, {"compute 8.6", 48}, {"compute 8.9", 48}, {"compute 9.0", 144},
-	{"AMD compute 9.4", 192}, {"AMD compute 9.5", 288},
+	{"AMD compute 9.4", 256}, {"AMD compute 9.5", 288},
 }
 
 // usualLimit gives the memory that a device of this name has as a rule.
 func usualLimit(name string) (l limit, ok bool) {
+	bare := strings.TrimPrefix(name, "Nvidia ") // TensorFlow's profiles of 2020 name no vendor
 	for _, u := range usualMemory {
-		if len(name) >= len(u.name) && strings.EqualFold(name[:len(u.name)], u.name) {
+		if len(bare) >= len(u.name) && strings.EqualFold(bare[:len(u.name)], u.name) {
 			return limit{bytes: u.gib << 30, guess: true, says: fmt.Sprintf("what %s has as a rule", name)}, true
 		}
 	}

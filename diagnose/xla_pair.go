@@ -7,11 +7,13 @@ import (
 	"github.com/peakgate/peakgate/measure"
 )
 
-// growth is what the device's need or heap peak grew by, the larger of the two.
+// growth is what the need or the heap peak grew by, the larger of the two, in the
+// memory space that the pair is judged in.
 func (p modulePair) growth() (most measure.Bytes) {
+	base, head := p.sides()
 	for _, metric := range []string{"plan.need_bytes", "plan.heap_peak_bytes"} {
-		b, ok := p.base.space(device).bytes(metric)
-		h, ok2 := p.head.space(device).bytes(metric)
+		b, ok := base.bytes(metric)
+		h, ok2 := head.bytes(metric)
 		if ok && ok2 {
 			most = max(most, h-b)
 		}
@@ -19,9 +21,9 @@ func (p modulePair) growth() (most measure.Bytes) {
 	return most
 }
 
-// needGrew tells whether the program takes notably more on the device: where it
-// does not, what moved inside of it is nobody's regression.
-func (p modulePair) needGrew() bool { return notable(p.growth(), p.need()) }
+// needGrew tells whether the program takes notably more: where it does not, what
+// moved inside of it is nobody's regression.
+func (p modulePair) needGrew() bool { return p.matters(p.growth()) }
 
 // need is the need of the base on the device: what a change is measured by.
 func (p modulePair) need() measure.Bytes { return p.base.space(device).size("plan.need_bytes") }
@@ -93,7 +95,7 @@ var xlaPairRules = []Rule{
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			grew := p.grew("plan.forward_kept_bytes")
 			b, h := p.base.fact, p.head.fact
-			if !p.needGrew() || !notable(grew, p.need()) || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
+			if !p.needGrew() || !p.matters(grew) || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
@@ -118,27 +120,6 @@ var xlaPairRules = []Rule{
 		}),
 	},
 	{
-		Name: "moved-to-other-space", Family: "xla", Compares: true,
-		Doc: "Bytes only moved from one memory space to another (device, host, VMEM): the sum over all is nearly the same. A fall of one space's number alone is no saving of the program.",
-		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
-			from, to := "", ""
-			var fell, rose measure.Bytes
-			for _, s := range p.spaces() {
-				d := p.head.space(s).size("plan.need_bytes") - p.base.space(s).size("plan.need_bytes")
-				if -d > fell {
-					from, fell = s, -d
-				}
-				if d > rose {
-					to, rose = s, d
-				}
-			}
-			if !notable(fell, p.need()) || !notable(rose, p.need()) || max(fell, rose)-min(fell, rose) > max(fell, rose)/10 {
-				return f, false
-			}
-			return p.head.finding(Note, Measured, "%s only moved: memory space %s lost %s and %s gained %s", min(fell, rose), from, fell, to, rose), true
-		}),
-	},
-	{
 		Name: "dtype-widened", Family: "xla", Compares: true,
 		Doc: "Values of the same number of elements take a wider type than in the base (bf16 to f32).",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
@@ -152,17 +133,18 @@ var xlaPairRules = []Rule{
 			if !p.needGrew() {
 				return f, false
 			}
-			for _, h := range p.head.space(device).fact.Holders {
-				if from, grew := widened(p.base.space(device).fact.Holders, h); grew > 0 {
+			base, head := p.sides()
+			for _, h := range head.fact.Holders {
+				if from, grew := widened(base.fact.Holders, h); grew > 0 {
 					if sum += grew; grew > best.grew {
 						best = wide{h, from, grew}
 					}
 				}
 			}
-			if !notable(sum, p.need()) {
+			if !p.matters(sum) {
 				return f, false
 			}
-			f = p.head.finding(Warning, Measured, "a wider dtype takes %s more: %s was %s in the base", sum, best.Display, best.from)
+			f = p.head.finding(Warning, Measured, "a wider dtype takes %s more%s: %s was %s in the base", sum, p.in(), best.Display, best.from)
 			f.Fix, f.Cost, f.SavingBytes, f.Source = "keep the values in the narrow type: cast after the reduction, or pass preferred_element_type / dtype where they are made", "precision of these values", sum, best.Source
 			return f, true
 		}),
@@ -184,7 +166,7 @@ var xlaPairRules = []Rule{
 			}
 			_, before := copies(p.base)
 			now, after := copies(p.head)
-			if !p.needGrew() || 4*(after-before) < p.growth() || len(now) == 0 {
+			if p.space != device || !p.needGrew() || 4*(after-before) < p.growth() || len(now) == 0 {
 				return f, false
 			}
 			f = p.head.finding(Warning, Inferred, "an update is no longer in place: copies of %s are live at the heap peak, %s in the base: %s", after, before, list(now, held))
@@ -197,8 +179,8 @@ var xlaPairRules = []Rule{
 		Name: "new-fusion", Family: "xla", Compares: true,
 		Doc: "A fusion that the base did not have holds a buffer of at least a quarter of the growth at the heap peak: the compiler materializes what it did not before (changed code, or another compiler version).",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
-			b, h := p.base.space(device), p.head.space(device)
-			if !p.needGrew() {
+			b, h := p.sides()
+			if p.space != device || !p.needGrew() {
 				return f, false
 			}
 			var best measure.PlanHolder
@@ -224,13 +206,14 @@ var xlaPairRules = []Rule{
 		Name: "padding-grew", Family: "xla", Compares: true,
 		Doc: "More of the plan is padding than in the base: a new layout, or a small trailing dimension.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
-			b, h := p.base.space(device).size("plan.padding_bytes"), p.head.space(device).size("plan.padding_bytes")
-			if !p.needGrew() || !notable(h-b, p.need()) {
+			base, head := p.sides()
+			b, h := base.size("plan.padding_bytes"), head.size("plan.padding_bytes")
+			if !p.needGrew() || !p.matters(h-b) {
 				return f, false
 			}
-			f = p.head.finding(Warning, Measured, "padding at the heap peak %s", moved(b, h))
+			f = p.head.finding(Warning, Measured, "padding at the heap peak%s %s", p.in(), moved(b, h))
 			var worst measure.PlanHolder
-			for _, one := range p.head.space(device).fact.Holders {
+			for _, one := range head.fact.Holders {
 				if padding(one) > padding(worst) {
 					worst = one
 				}
@@ -278,38 +261,24 @@ var xlaPairRules = []Rule{
 		Name: "order-only", Family: "xla", Compares: true,
 		Doc: "The same instructions run in another order, and that alone changed the peak: the scheduler (latency hiding) traded memory for overlap.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
-			b, h := p.base.space(device), p.head.space(device)
+			b, h := p.sides()
 			grew := h.size("plan.heap_peak_bytes") - b.size("plan.heap_peak_bytes")
 			for _, same := range []string{"plan.argument_bytes", "plan.output_bytes", "plan.donated_bytes", "plan.unaliased_output_bytes"} {
 				if b.size(same) != h.size(same) {
 					return f, false
 				}
 			}
-			if p.head.fact.Contents == "" || p.head.fact.Contents != p.base.fact.Contents || h.fact.Schedule == b.fact.Schedule || h.fact.Schedule == "" || b.fact.Schedule == "" || !notable(grew, p.need()) {
+			if p.head.fact.Contents == "" || p.head.fact.Contents != p.base.fact.Contents || h.fact.Schedule == b.fact.Schedule || h.fact.Schedule == "" || b.fact.Schedule == "" || !p.matters(grew) {
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "")
-			f = p.head.finding(Warning, Measured, "the same instructions in another order: the heap peak %s%s", moved(b.size("plan.heap_peak_bytes"), h.size("plan.heap_peak_bytes")), who)
+			f = p.head.finding(Warning, Measured, "the same instructions in another order: the heap peak%s %s%s", p.in(), moved(b.size("plan.heap_peak_bytes"), h.size("plan.heap_peak_bytes")), who)
 			f.Source = at
 			f.Fix = "the program did not change: look at the compiler's version and flags (--xla_gpu_enable_latency_hiding_scheduler, --xla_tpu_enable_latency_hiding_scheduler, their memory limits; on CPU --xla_cpu_enable_concurrency_optimized_scheduler)"
 			f.Cost, f.SavingBytes = "less overlap of communication", grew
 			return f, true
 		}),
 	},
-}
-
-// spaces gives the memory spaces of either side.
-func (p modulePair) spaces() (out []string) {
-	seen := map[string]bool{}
-	for _, m := range []*module{p.base, p.head} {
-		for _, s := range m.plans {
-			if !seen[s.space] {
-				seen[s.space] = true
-				out = append(out, s.space)
-			}
-		}
-	}
-	return out
 }
 
 // moved tells a change in words.

@@ -119,6 +119,9 @@ func (m *Module) bufferHolder(b int32, class Class, o origin) holder {
 	if h.frame, _ = m.Source(o.by.Metadata); h.frame.File == "" {
 		h.frame, _ = m.Source(in.Metadata)
 	}
+	if h.frame.File == "" && o.argument {
+		h.frame = m.usedAt(in)
+	}
 	return h
 }
 

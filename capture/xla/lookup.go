@@ -13,6 +13,7 @@ type lookup struct {
 	buffer      map[int64]int32        // id → index in Buffers
 	allocation  []int32                // buffer index → index in Allocations, -1 for none
 	output      map[int64]bool         // ids of buffers that are the program's outputs
+	user        map[int64]*Instruction // id → the (first) instruction that takes its value; see firstUser
 }
 
 func (m *Module) find() *lookup {
@@ -113,4 +114,24 @@ func (m *Module) root(computation int64) *Instruction {
 		return m.instruction(m.Computations[i].RootID)
 	}
 	return nil
+}
+
+// firstUser gives the first instruction that takes the value of another one, nil if
+// there is none. Few modules need it, so the table is made when it is first asked for.
+func (m *Module) firstUser(id int64) *Instruction {
+	l := m.find()
+	if l.user == nil {
+		l.user = make(map[int64]*Instruction, len(l.instruction))
+		for i := range m.Computations {
+			for j := range m.Computations[i].Instructions {
+				in := &m.Computations[i].Instructions[j]
+				for _, operand := range in.Operands {
+					if _, ok := l.user[operand]; !ok {
+						l.user[operand] = in
+					}
+				}
+			}
+		}
+	}
+	return l.user[id]
 }

@@ -170,6 +170,28 @@ func (m *Module) argument(in *Instruction, index []int64) (*Instruction, []int64
 	return m.operand(caller, n), index
 }
 
+// usedAt gives the place of the first operation that takes the value of an
+// instruction which the compiler added, and which has no place of its own: a copy of
+// an argument is made for the update that would else be written over it.
+func (m *Module) usedAt(in *Instruction) Frame {
+	for step := 0; in != nil && step < maxSteps; step++ {
+		if in = m.firstUser(in.ID); in == nil {
+			break
+		}
+		if f, ok := m.Source(in.Metadata); ok {
+			return f
+		}
+		if in.Opcode == "fusion" && len(in.Called) > 0 {
+			if root := m.root(in.Called[0]); root != nil {
+				if f, ok := m.Source(root.Metadata); ok {
+					return f
+				}
+			}
+		}
+	}
+	return Frame{}
+}
+
 func (m *Module) operand(in *Instruction, n int64) *Instruction {
 	if n < 0 || n >= int64(len(in.Operands)) {
 		return nil
