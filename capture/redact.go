@@ -31,6 +31,13 @@ func Redact(m *measure.Measurement) {
 	}
 }
 
+// RedactAll takes the names of users out of all paths in what v points to: a result
+// or comparison, with what was added to the measurements that it is made of.
+func RedactAll(v any) { redact(reflect.ValueOf(v)) }
+
+// RedactText takes the names of users out of the paths in a text.
+func RedactText(s string) string { return withoutUser(s) }
+
 // redact goes through every string of a value; a measurement is a tree.
 func redact(v reflect.Value) {
 	switch v.Kind() {
@@ -51,7 +58,7 @@ func redact(v reflect.Value) {
 			redact(v.Field(i))
 		}
 	case reflect.Map:
-		if v.Type().Elem().Kind() == reflect.String {
+		if v.CanInterface() && v.Type().Elem().Kind() == reflect.String {
 			for _, k := range v.MapKeys() {
 				v.SetMapIndex(k, reflect.ValueOf(withoutUser(v.MapIndex(k).String())).Convert(v.Type().Elem()))
 			}

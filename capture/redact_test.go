@@ -59,3 +59,16 @@ func TestRedactAll(t *testing.T) {
 		t.Errorf("source %q", got)
 	}
 }
+
+// What is made of a measurement later can be redacted too.
+func TestRedactLater(t *testing.T) {
+	type hidden struct{ names map[string]string }
+	v := struct {
+		Finding measure.Finding
+		Log     *measure.LogFact
+		hidden
+	}{measure.Finding{Text: "available HBM, by /home/ann/run.log:3"}, &measure.LogFact{File: "/home/ann/run.log"}, hidden{map[string]string{"a": "b"}}}
+	if RedactAll(&v); v.Finding.Text != "available HBM, by ~/run.log:3" || v.Log.File != "~/run.log" {
+		t.Errorf("%+v, %+v", v, *v.Log)
+	}
+}

@@ -12,6 +12,7 @@ func TestMadeStories(t *testing.T) {
 		"sharding": {"sharding-lost forward-kept-grew", "argument p['down']"},
 		"in_place": {"in-place-lost", "copy of cache — train.py:8 append"},
 		"order":    {"order-only", "train.py:8 branch"},
+		"vmem":     {"dtype-widened", "memory space1: f32[1024,1024] dot_general — train.py:8 mix was bf16[1024,1024]"},
 		"padding":  {"padding-grew padding-heavy", "train.py:8 heads"},
 	} {
 		dir := filepath.Join("..", "fixtures", "stories", story)

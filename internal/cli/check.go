@@ -96,6 +96,9 @@ func (o checkOptions) publish(r *compare.Result, format string, reports []report
 	var failed []error
 	for _, f := range reports {
 		data, err := renderResult(r, f.format)
+		for _, t := range r.Targets {
+			err = cmp.Or(err, spare(f.path, slices.Concat(t.Inputs, t.BaseInputs)))
+		}
 		if err == nil {
 			err = writeFile(f.path, data)
 		}
@@ -249,6 +252,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	r := compare.Whole(results, changes)
 	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), located(from.head(), root, s), append(r.Warnings, warnings...)
 	r.Day = string(today)
+	o.read.hide(r)
 	return r, measured, nil
 }
 

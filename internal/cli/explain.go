@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/measure"
@@ -65,7 +66,7 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 			for _, path := range logs {
 				facts, warnings, err := readLog(path)
 				if err != nil {
-					return ExitNoData, err
+					return ExitNoData, read.hidden(err)
 				}
 				m.Facts.Logs, m.Warnings = append(m.Facts.Logs, facts...), append(m.Warnings, warnings...)
 			}
@@ -74,6 +75,17 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 				return ExitUsage, usagef("--module: %v", err)
 			}
 			m.Findings = diagnose.Run(in)
+			inputs := slices.Clone(m.Inputs)
+			if in.Base != nil {
+				inputs = append(inputs, in.Base.Inputs...)
+			}
+			for _, path := range logs {
+				inputs = append(inputs, measure.Input{Path: path})
+			}
+			if err := spare(*output, inputs); err != nil {
+				return ExitUsage, err
+			}
+			read.hide(m)
 			return emit(s, *format, *output, m, func(w io.Writer) error { return report.Explain(w, m, subject, *top) })
 		}
 	},

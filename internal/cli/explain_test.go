@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // TestOneScreen: an explanation of any capture of the stories fits a screen, and its
@@ -50,5 +52,23 @@ func TestOneScreen(t *testing.T) {
 	}
 	if total < 100 {
 		t.Errorf("%d explanations", total)
+	}
+}
+
+// TestSpare: a file that was read is not written over, also where its path lacks the
+// user's name.
+func TestSpare(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.pb")
+	if err := writeFile(path, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := spare(path, []measure.Input{{Path: "~/other"}, {Path: filepath.ToSlash(path)}}); err == nil {
+		t.Error("a file that was read may be written over")
+	}
+	if err := spare(path, []measure.Input{{Path: "~/x.pb"}}); err != nil {
+		t.Error(err)
+	}
+	if !redacted("/home/ann/x.pb", "~/x.pb") || redacted("/home/ann/x.pb", "x.pb") {
+		t.Error("a redacted path is not told from another")
 	}
 }

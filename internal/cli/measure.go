@@ -98,6 +98,7 @@ PyTorch dumps of two processes are refused where their histories show it. --step
 			if err := spare(*output, slices.Concat(d.BaseInputs, d.HeadInputs)); err != nil {
 				return ExitUsage, err
 			}
+			read.hide(d)
 			return emit(s, *format, *output, d, func(w io.Writer) error { return report.Diff(w, d) })
 		}
 	},
@@ -130,6 +131,26 @@ func (r *readOptions) options(root string) capture.Options {
 	return capture.Options{Root: root, MaxTraceEvents: r.maxEvents, Redact: r.redact}
 }
 
+// hide takes the names of users out of what is printed, if that is asked for.
+func (r *readOptions) hide(v any) {
+	if r != nil && r.redact {
+		capture.RedactAll(v)
+	}
+}
+
+// hidden is an error without the names of users, if that is asked for.
+func (r *readOptions) hidden(err error) error {
+	if err == nil || r == nil || !r.redact {
+		return err
+	}
+	return nameless{err}
+}
+
+type nameless struct{ error }
+
+func (e nameless) Error() string { return capture.RedactText(e.error.Error()) }
+func (e nameless) Unwrap() error { return e.error }
+
 // gather finds and reads all captures that the patterns name, with progress.
 func gather(target string, patterns []string, read *readOptions, s Streams, quiet bool) (*measure.Measurement, error) {
 	opt := read.options("")
@@ -138,7 +159,8 @@ func gather(target string, patterns []string, read *readOptions, s Streams, quie
 		defer p.done()
 		opt.Progress = p.tell
 	}
-	return find(target, patterns, opt, nil)
+	m, err := find(target, patterns, opt, nil)
+	return m, read.hidden(err)
 }
 
 // find finds and reads all captures that the patterns name; a guard refuses
@@ -178,18 +200,13 @@ func find(target string, patterns []string, opt capture.Options, within *guard) 
 	if err != nil {
 		return nil, err
 	}
-	m.Warnings = append(m.Warnings, warnings...)
-	return m, nil
-}
-
-// spare refuses to write over a file that was read.
-func spare(path string, inputs []measure.Input) error {
-	for _, in := range inputs {
-		if path != "" && overwrites(path, in.Path) {
-			return usagef("-o %s: this is a file that was read", path)
+	for _, w := range warnings {
+		if opt.Redact {
+			w = capture.RedactText(w)
 		}
+		m.Warnings = append(m.Warnings, w)
 	}
-	return nil
+	return m, nil
 }
 
 // emit writes v as JSON or text, to a file or to standard output.

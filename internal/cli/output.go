@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/measure"
 )
 
 // writeFile writes a file whole or not at all: under a temporary name in the
@@ -79,16 +82,36 @@ func render(write func(w io.Writer) error) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// overwrites tells whether writing to path would replace one of the inputs.
+// overwrites tells whether writing to path would replace one of the inputs, whose
+// paths may lack the name of the user.
 func overwrites(path string, inputs ...string) bool {
 	out, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
+	full, err := filepath.Abs(path)
 	for _, in := range inputs {
 		if info, err := os.Stat(in); err == nil && os.SameFile(out, info) {
 			return true
 		}
+		if err == nil && redacted(full, in) {
+			return true
+		}
 	}
 	return false
+}
+
+// redacted tells whether short is a full path without the name of the user.
+func redacted(full, short string) bool {
+	return short == capture.RedactText(filepath.ToSlash(full))
+}
+
+// spare refuses to write over a file that was read.
+func spare(path string, inputs []measure.Input) error {
+	for _, in := range inputs {
+		if path != "" && overwrites(path, in.Path) {
+			return usagef("%s: this is a file that was read; name another to write to", path)
+		}
+	}
+	return nil
 }
