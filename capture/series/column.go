@@ -78,7 +78,7 @@ func notNumber(header, cell string) string {
 	hint := ""
 	switch lower := strings.ToLower(strings.TrimLeft(cell, "+-")); {
 	case lower == "nan" || lower == "inf" || lower == "infinity":
-		hint = "; leave the cell empty where there is no number"
+		hint = "; leave it out where there is no number"
 	case strings.ContainsRune(cell, ','):
 		hint = "; write a point for decimals, and nothing between thousands"
 	}

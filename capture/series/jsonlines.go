@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/peakgate/peakgate/capture/lines"
 )
@@ -34,18 +36,13 @@ func (t *Table) jsonLines(l *lines.Reader) error {
 		case passed(line):
 			continue
 		}
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(line, &object); err != nil {
+		object, err := decode(line)
+		if err != nil {
 			if !whole {
 				t.warn("the last line, %d, has no end: it was cut off and is left out", l.N)
 				continue
 			}
 			at, what := jsonColumn(err), err.Error()
-			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-				if bytes.HasPrefix(line[min(at-1, len(line)):], []byte(word)) { // Python writes these
-					what = word + " is no JSON: leave out a key without a number"
-				}
-			}
 			return l.Fault(at, "want one JSON object a line: %s", what)
 		}
 		x, bad := t.jsonX(object, l.N)
@@ -80,6 +77,54 @@ func (t *Table) jsonLines(l *lines.Reader) error {
 			}
 		}
 	}
+}
+
+// noNumbers are words that Python writes where JSON has no number.
+var noNumbers = []string{"NaN", "Infinity", "-Infinity"}
+
+// decode reads one object. A value may be one of the words: a column that is read
+// refuses it, and a loss may be NaN.
+func decode(line []byte) (object map[string]json.RawMessage, err error) {
+	if err = json.Unmarshal(line, &object); err == nil {
+		return object, nil
+	}
+	quoted := make([]byte, 0, len(line)+64)
+	for at, inside := 0, false; at < len(line); at++ {
+		switch c := line[at]; {
+		case inside && c == '\\' && at+1 < len(line):
+			quoted = append(quoted, c)
+			at++
+		case c == '"':
+			inside = !inside
+		case !inside:
+			word := noNumberAt(line[at:])
+			if word != "" {
+				quoted = append(quoted, strconv.Quote(word)...)
+				at += len(word) - 1
+				continue
+			}
+		}
+		quoted = append(quoted, line[at])
+	}
+	object = nil // what the first attempt left there
+	if len(quoted) == len(line) || json.Unmarshal(quoted, &object) != nil {
+		return nil, err
+	}
+	for key, v := range object {
+		if word := strings.Trim(string(v), `"`); slices.Contains(noNumbers, word) {
+			object[key] = json.RawMessage(word)
+		}
+	}
+	return object, nil
+}
+
+func noNumberAt(b []byte) string {
+	for _, word := range noNumbers {
+		if bytes.HasPrefix(b, []byte(word)) {
+			return word
+		}
+	}
+	return ""
 }
 
 // jsonX gives the x of an object, nil where it has none. The first object that has

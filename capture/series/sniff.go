@@ -2,7 +2,6 @@ package series
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -124,8 +123,8 @@ func objects(head []byte) bool {
 		if passed(line) {
 			continue
 		}
-		var object map[string]json.RawMessage
-		if json.Unmarshal(line, &object) != nil {
+		object, err := decode(line)
+		if err != nil {
 			return found // cut off by the window, or a fault that Read tells
 		}
 		if _, ok := object["schema"]; ok {
