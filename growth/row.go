@@ -1,8 +1,6 @@
 package growth
 
 import (
-	"slices"
-
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -46,32 +44,4 @@ func slopeOf(s Series) (slope float64, reason string) {
 		return 0, "x are too close together: the slope is beyond all numbers"
 	}
 	return slope, ""
-}
-
-// Shorten gives the series with at most measure.MaxPoints points: neighbours share a
-// box, all boxes have as many points, and each keeps its lowest level, as what is
-// between two peaks tells of growth. (Thin keeps the highest, and its boxes differ in
-// width: wide ones are higher, which looks like growth.) What its steps asked for is
-// the most that any of the box did.
-func Shorten(s measure.Series) measure.Series {
-	n := len(s.Points)
-	if n <= measure.MaxPoints {
-		return s
-	}
-	out := s
-	out.X, out.Points, out.Need, out.Samples = nil, nil, nil, n
-	width := (n + measure.MaxPoints - 1) / measure.MaxPoints
-	for at := 0; at < n; at += width {
-		low := at
-		for i := at; i < min(at+width, n); i++ {
-			if s.Points[i].Cmp(s.Points[low]) < 0 {
-				low = i
-			}
-		}
-		out.X, out.Points = append(out.X, s.X[low]), append(out.Points, s.Points[low])
-		if s.Need != nil {
-			out.Need = append(out.Need, slices.MaxFunc(s.Need[at:min(at+width, n)], measure.Value.Cmp))
-		}
-	}
-	return out
 }

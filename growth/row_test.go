@@ -2,7 +2,6 @@ package growth
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/peakgate/peakgate/measure"
@@ -65,31 +64,15 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestShorten: no number of points makes noise grow, the lows of a sawtooth are kept,
-// and a slope stays what it is.
-func TestShorten(t *testing.T) {
+// TestThinned: however many levels are added, their thinning makes no growth of noise.
+func TestThinned(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for _, n := range []int{1, 4096, 4097, 6000, 8192, 8193, 50_000} {
-		s := measure.Series{Labels: measure.Labels{"series": "rss"}, Unit: measure.ByteUnit, XUnit: measure.XStep}
-		for i := range int64(n) {
-			s.X = append(s.X, float64(i))
-			s.Points = append(s.Points, measure.Int(1<<34+random.Int64N(1<<26)))
-			s.Need = append(s.Need, measure.Int(i))
+	for _, n := range []int{4096, 4097, 6000, 8192, 8193, 50_000} {
+		var l measure.Levels
+		for i := range n {
+			l.Add(float64(i), 1<<34+random.Int64N(1<<26))
 		}
-		short := Shorten(s)
-		if got := len(short.Points); got > measure.MaxPoints || got < min(n, measure.MaxPoints/2) || len(short.X) != got || len(short.Need) != got {
-			t.Fatalf("%d points: %d are left, with %d x and %d needs", n, got, len(short.X), len(short.Need))
-		}
-		if last, _ := short.Need[len(short.Need)-1].Int64(); last != int64(n-1) {
-			t.Errorf("%d points: the largest need is %d", n, last)
-		}
-		if n <= measure.MaxPoints {
-			continue
-		}
-		if short.Samples != n || slices.MinFunc(short.Points, measure.Value.Cmp) != slices.MinFunc(s.Points, measure.Value.Cmp) {
-			t.Errorf("%d points: %d samples; the lowest is lost", n, short.Samples)
-		}
-		r, err := Judge(FromMeasure(short), Rule{})
+		r, err := Judge(FromMeasure(l.Series(measure.Labels{"series": "rss"}, measure.ByteUnit, measure.XStep)), Rule{})
 		if err != nil || r.Verdict == Fail || r.Verdict == Decelerating {
 			t.Errorf("%d points of noise: %+v, %v", n, r, err)
 		}

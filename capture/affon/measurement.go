@@ -266,11 +266,12 @@ func (b *builder) growth() {
 		if len(points) < leastPoints || !slices.ContainsFunc(points, func(n int64) bool { return n != 0 }) {
 			continue
 		}
-		s := measure.Series{Labels: measure.Labels{"series": l.name}, Unit: measure.ByteUnit, XUnit: measure.XStep, X: x}
-		for _, n := range points {
-			s.Points = append(s.Points, measure.Int(n))
+		var kept measure.Levels
+		for i, n := range points {
+			kept.Add(x[i], n)
 		}
-		if s = growth.Shorten(s); len(s.Points) < len(points) {
+		s := kept.Series(measure.Labels{"series": l.name}, measure.ByteUnit, measure.XStep)
+		if s.Samples > 0 {
 			b.Warnings = append(b.Warnings, fmt.Sprintf("series %s: %d of %d points are kept, the lowest of each stretch", l.name, len(s.Points), len(points)))
 		}
 		b.Series = append(b.Series, s)
