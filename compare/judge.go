@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/peakgate/peakgate/budget"
+	"github.com/peakgate/peakgate/growth"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -332,6 +333,29 @@ func matching(m *measure.Measurement, e *budget.Entry) []row {
 			rows = append(rows, row{r, r.Labels})
 		}
 	}
+	if _, named := e.Select["series"]; named && len(rows) == 0 {
+		for _, r := range information(m, e.Metric.Name) {
+			if e.Select.Matches(r.Labels) {
+				rows = append(rows, row{r, r.Labels})
+			}
+		}
+	}
+	return rows
+}
+
+// information gives rows for the series that a capture holds without their growth:
+// they are judged where an entry selects them, and nothing else.
+func information(m *measure.Measurement, metric string) (rows []measure.Row) {
+	for _, s := range m.Series {
+		if s.Metric() != metric || s.Kind == measure.Observed || slices.ContainsFunc(m.Rows, func(r measure.Row) bool {
+			return r.Name == metric && r.Labels.Key() == s.Labels.Key()
+		}) {
+			continue
+		}
+		if r, ok := growth.Row(s); ok {
+			rows = append(rows, r)
+		}
+	}
 	return rows
 }
 
@@ -374,7 +398,7 @@ func hasFile(m *measure.Measurement, file string) bool {
 func absence(m *measure.Measurement, e *budget.Entry) string {
 	name := e.Metric.Name
 	var labels, names []string
-	for _, r := range m.Rows {
+	for _, r := range slices.Concat(m.Rows, information(m, name)) {
 		if r.Name == name {
 			labels = append(labels, "{"+r.Labels.Key()+"}")
 		}

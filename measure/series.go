@@ -17,7 +17,8 @@ type Series struct {
 	// XUnit says what X counts: steps or seconds, as they were read.
 	XUnit XUnit `json:"x_unit"`
 	// Kind is sampled where it is empty. The points of a high-water mark cannot
-	// fall, so no rank test judges them.
+	// fall, so no rank test judges them; nor those of an observed curve, which show
+	// its peaks.
 	Kind   Kind      `json:"kind,omitempty"`
 	X      []float64 `json:"x"` // as read: step numbers may begin again
 	Points []Value   `json:"points"`

@@ -22,7 +22,7 @@
 // high_water); footprint.peak_upper_bytes the largest sum of such maxima, an upper
 // bound. Growth of footprint and regions is per step, from the samples taken at the
 // marks of steps, and per hour where there are fewer than two or where steps are an
-// estimate. rss, gpu and cgroup are series without a growth row. Samples of no
+// estimate. rss, gpu and cgroup are series without a growth row: a budget that selects them has it. Samples of no
 // process are no levels of the run. A run that failed or was ended by a signal has
 // no footprint; one that the kernel killed for memory, or that was over a limit,
 // keeps its numbers, and its [measure.WatchFact] makes it fail.

@@ -28,7 +28,7 @@ func (c *Capture) Measurement() *measure.Measurement {
 	if c.affon != nil || c.regions.byTime.N > 0 {
 		c.growth(out, why, &c.regions, "regions", measure.Count)
 	}
-	c.rest(out)
+	c.rest(out, why)
 	out.Facts.Watches = append(out.Facts.Watches, fact)
 	if h := c.Header; h != nil {
 		environment(out, h)
@@ -169,13 +169,9 @@ func (c *Capture) noFootprint() string {
 // comes to rest: by step where steps are marked, else by time.
 func (c *Capture) growth(out *measure.Measurement, why string, t *track, name string, unit measure.Unit) {
 	labels := measure.Labels{"series": name}
-	levels, x := &t.byTime, measure.XSeconds
-	if c.Header != nil && c.Header.Steps != "" && c.Header.Steps != StepsEstimated {
-		if t.byStep.N > 1 {
-			levels, x = &t.byStep, measure.XStep
-		} else if source := c.Header.Steps; name == "footprint" && (source == StepsChannel || source == StepsSignal) {
-			out.Warnings = append(out.Warnings, "the run was to mark its steps by a "+source+", and fewer than two came: growth is given per hour")
-		}
+	levels, x := t.axis(c.stepped())
+	if h := c.Header; x == measure.XSeconds && name == "footprint" && h != nil && (h.Steps == StepsChannel || h.Steps == StepsSignal) {
+		out.Warnings = append(out.Warnings, "the run was to mark its steps by a "+h.Steps+", and fewer than two came: growth is given per hour")
 	}
 	s := levels.Series(labels, unit, x)
 	row, _ := growth.Row(s)
@@ -199,6 +195,19 @@ func (c *Capture) growth(out *measure.Measurement, why string, t *track, name st
 	}
 }
 
+// stepped tells that steps are marked, and not merely guessed.
+func (c *Capture) stepped() bool {
+	return c.Header != nil && c.Header.Steps != "" && c.Header.Steps != StepsEstimated
+}
+
+// axis gives the levels by step where there are some, else by time.
+func (t *track) axis(stepped bool) (*measure.Levels, measure.XUnit) {
+	if stepped && t.byStep.N > 1 {
+		return &t.byStep, measure.XStep
+	}
+	return &t.byTime, measure.XSeconds
+}
+
 // plateau is the level of the last third of the run.
 func plateau(s measure.Series, reason string) measure.Row {
 	const metric = "footprint.plateau_bytes"
@@ -217,8 +226,9 @@ func plateau(s measure.Series, reason string) measure.Row {
 	return row
 }
 
-// rest gives what is information: counts, and series that are not judged.
-func (c *Capture) rest(out *measure.Measurement) {
+// rest gives what is information: counts, and series that are judged where a budget
+// selects them, so that no run gives them which gives no footprint.
+func (c *Capture) rest(out *measure.Measurement, why string) {
 	count := func(name string, l *measure.Levels) {
 		if l.N > 0 {
 			r := measure.NewRow(name, measure.Labels{}, measure.Int(l.Max))
@@ -228,9 +238,14 @@ func (c *Capture) rest(out *measure.Measurement) {
 	}
 	count("process.count", &c.processes)
 	count("descriptor.count", &c.descriptors)
+	if why != "" {
+		return
+	}
 	for _, o := range c.others {
-		if o.levels.NonZero {
-			out.Series = append(out.Series, o.levels.Series(measure.Labels{"series": o.name}, o.unit, measure.XSeconds))
+		if o.byTime.NonZero {
+			// A number that is read at few marks (of a GPU) is better seen over time.
+			levels, x := o.axis(c.stepped() && 2*o.byStep.N >= c.footprint.byStep.N)
+			out.Series = append(out.Series, levels.Series(measure.Labels{"series": o.name}, measure.ByteUnit, x))
 		}
 	}
 	if c.affon != nil && c.affon.graphics.NonZero {

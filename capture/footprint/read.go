@@ -45,21 +45,20 @@ type track struct {
 	lastStep       int64
 }
 
-// other is a number that is kept as a series and not judged.
+// other is a number that is kept as a series without a growth row.
 type other struct {
-	name   string
-	unit   measure.Unit
-	level  func(*Sample) Level
-	levels measure.Levels
+	name  string
+	level func(*Sample) Level
+	track
 }
 
 // Read reads the file of a watched run; name is for messages only. On error the
 // capture is nil.
 func Read(r io.Reader, name string) (*Capture, error) {
 	c := &Capture{Name: name, others: []*other{
-		{name: "rss", unit: measure.ByteUnit, level: func(s *Sample) Level { return s.RSS }},
-		{name: "gpu", unit: measure.ByteUnit, level: func(s *Sample) Level { return s.GPU }},
-		{name: "cgroup", unit: measure.ByteUnit, level: func(s *Sample) Level { return s.Cgroup }},
+		{name: "rss", level: func(s *Sample) Level { return s.RSS }},
+		{name: "gpu", level: func(s *Sample) Level { return s.GPU }},
+		{name: "cgroup", level: func(s *Sample) Level { return s.Cgroup }},
 	}}
 	l := lines.NewReader(r, name)
 	for {
@@ -221,9 +220,7 @@ func (c *Capture) sample(s *Sample) {
 	c.footprint.add(s, s.Footprint)
 	c.regions.add(s, s.Regions)
 	for _, o := range c.others {
-		if n, ok := o.level(s).Value(); ok {
-			o.levels.Add(x, n)
-		}
+		o.add(s, o.level(s))
 	}
 }
 

@@ -178,13 +178,14 @@ func (a *allocator) fact(c *Capture, labels measure.Labels) measure.TimelineFact
 	return f
 }
 
-// series is the bytes in use after each event, thinned so that peaks stay.
+// series is the bytes in use after each event, thinned so that peaks stay. It is no
+// sampled level: what is left after thinning may rise where the program does not grow.
 func (a *allocator) series(labels measure.Labels) measure.Series {
 	points := make([]int64, len(a.events))
 	for i := range a.events {
 		points[i] = a.events[i].inUse
 	}
-	out := measure.Series{Labels: labels.With("series", "bytes_in_use"), Unit: measure.ByteUnit, XUnit: measure.XSeconds}
+	out := measure.Series{Labels: labels.With("series", "bytes_in_use"), Unit: measure.ByteUnit, XUnit: measure.XSeconds, Kind: measure.Observed}
 	for _, i := range growth.Thin(points, growth.MaxPoints) {
 		out.X = append(out.X, seconds(a.events[i].at))
 		out.Points = append(out.Points, measure.Int(points[i]))
