@@ -82,7 +82,10 @@ func (w Workload) rule(e *budget.Entry, s *measure.Series) (r growth.Rule, unfit
 	}
 	r = growth.Rule{
 		Budget: e.Max.Value.Float64(), Floor: number(e.Floor), UpTo: number(e.UpTo),
-		Horizon: float64(e.Projection()), Alpha: growth.DefaultAlpha,
+		Alpha: growth.DefaultAlpha,
+	}
+	if e.Horizon != nil {
+		r.Horizon = float64(e.Horizon.Value)
 	}
 	switch u := w.Target.Warmup; {
 	case u == nil:
@@ -156,7 +159,7 @@ func (t *trend) story(c *Check, e *budget.Entry, total measure.Unit) string {
 	case growth.Pass:
 		out += ": max holds"
 		if e.UpTo != nil && f.Upper > t.Rule.Budget {
-			out = fmt.Sprintf("%s: at most %s in %s, below up_to %s; a leak, or a cache that has not reached its cap", c.slopeStory(f), whole(f.Upper*t.Rule.Horizon).Format(total), t.horizon(), e.UpTo.Text)
+			out = fmt.Sprintf("%s: at most %s in %s, below up_to %s; a leak, or a cache that has not reached its cap", c.slopeStory(f), whole(f.Upper*f.Horizon).Format(total), t.horizon(), e.UpTo.Text)
 		}
 	default:
 		out += ": " + t.Reason
@@ -212,9 +215,9 @@ func (t *trend) more() string {
 
 func (t *trend) horizon() string {
 	if t.series.XUnit == measure.XSeconds {
-		return fmt.Sprintf("%v hours", t.Rule.Horizon)
+		return fmt.Sprintf("%s hours", whole(t.Fit.Horizon).Format(measure.Count))
 	}
-	return whole(t.Rule.Horizon).Format(measure.Count) + " steps"
+	return whole(t.Fit.Horizon).Format(measure.Count) + " steps"
 }
 
 func whole(f float64) measure.Value {

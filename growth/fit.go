@@ -36,7 +36,8 @@ type Fit struct {
 	// that of such a trend above the budget where growth is the budget.
 	P     float64 `json:"p"`
 	POver float64 `json:"p_over"`
-	// Projected is the growth over the horizon, and Floor what it must exceed.
+	// Projected is the growth over the Horizon, and Floor what it must exceed.
+	Horizon   float64 `json:"horizon"`
 	Projected float64 `json:"projected"`
 	Floor     float64 `json:"floor"`
 	// Smallest is the smallest growth that this run, with its noise, would have shown
@@ -77,7 +78,7 @@ func fit(s Series, rule Rule) (*Fit, error) {
 	f.FirstHalf, f.SecondHalf = first.highMedian(), second.highMedian()
 	f.Plateau = plateauOf(s, f.Blocks)
 	f.Floor = floorOf(s, rule, f.Plateau.Level)
-	f.Projected = f.Slope * rule.Horizon
+	f.Horizon, f.Projected = rule.Horizon, f.Slope*rule.Horizon
 	f.Smallest = f.smallest(rule)
 	f.OnlyMaxima = s.onlyMaxima()
 	return f, nil

@@ -103,6 +103,8 @@ func growthLines(c *compare.Check) []string {
 		switch {
 		case !f.Plateau.Flat:
 			add("plateau", "none: the last third reaches more than %s above the middle third", level(f.Plateau.Tolerance))
+		case f.Lower > t.Rule.Budget && f.SecondHalf >= f.FirstHalf/2 && f.SecondHalf > 0:
+			add("plateau", "none: it rises to the end of the run, if by no more than %s in the last third", level(f.Plateau.Tolerance))
 		case f.Plateau.From > t.From:
 			add("plateau", "%s from %s on, later than the warm-up ends: warmup: { %s } leaves the rise out", level(f.Plateau.Level), at(s, f.Plateau.From), warmupKey(s, f.Plateau.From))
 		default:

@@ -136,7 +136,15 @@ func (p *page) todo() {
 		p.printf("\n%s\n", missing)
 	}
 	if len(do.waivers) > 0 {
-		p.printf("\n#### What to do\n\nIf the memory is not wanted, change what the causes name and measure again. If it is wanted:\n")
+		p.printf("\n#### What to do\n\n")
+		for _, l := range do.leaks {
+			p.printf("%s:\n\n", prose(strings.ToUpper(l.of[:1])+l.of[1:]))
+			for _, s := range l.steps {
+				p.printf("- %s\n", s)
+			}
+			p.printf("\n")
+		}
+		p.printf("If the memory is not wanted, change what the causes name and measure again. If it is wanted:\n")
 	}
 	if do.raise != "" {
 		p.printf("\nRaise the limit, with the reason, which becomes its `why`:\n\n%s", block("", "sh", []string{do.raise}))

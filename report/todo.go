@@ -29,6 +29,7 @@ type todo struct {
 	byHand  []place  // checks with broken limits that update leaves alone: growth
 	waivers []string // lines of YAML, without the key
 	more    int      // waivers that are not offered
+	leaks   []leak   // growths of a series that fail
 	tighten string   // the command that keeps what was saved; empty where nothing was
 }
 
@@ -54,6 +55,9 @@ func whatToDo(r *compare.Result, day string) todo {
 			slope := strings.HasPrefix(c.Metric, "growth.")
 			if (slices.Contains(c.Failed, "max") || slices.Contains(c.Failed, "min")) && !slope && !slices.Contains(raise, t.Name) {
 				raise = append(raise, t.Name)
+			}
+			if l := leakOf(place{t, c}); l != nil && len(out.leaks) < mostLeaks {
+				out.leaks = append(out.leaks, *l)
 			}
 			key := t.Name + "\x00" + c.Metric
 			if seen[key] {
@@ -198,6 +202,12 @@ func textTodo(r *compare.Result) (lines []string) {
 	do := whatToDo(r, "")
 	if r.Verdict == compare.NoData {
 		lines = append(lines, missing)
+	}
+	for _, l := range do.leaks {
+		lines = append(lines, plain(strings.ToUpper(l.of[:1])+l.of[1:])+":")
+		for _, s := range l.steps {
+			lines = append(lines, "  - "+plain(strings.ReplaceAll(s, "`", "")))
+		}
 	}
 	if len(do.waivers) > 0 {
 		lines = append(lines, "If the memory is wanted:")

@@ -24,6 +24,7 @@ import (
 // some noise.
 var shapes = map[string]func(i, n float64) float64{
 	"leak":         func(i, n float64) float64 { return i },
+	"creep":        func(i, n float64) float64 { return i / 100 },
 	"steady":       func(i, n float64) float64 { return 0 },
 	"decelerating": func(i, n float64) float64 { return 200 * math.Log1p(i) },
 	"noisy":        func(i, n float64) float64 { return 120 * math.Sin(i*i) }, // as good as random, and no leak
