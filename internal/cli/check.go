@@ -29,9 +29,9 @@ first, and judged by its footprint and what it writes.`,
 		o := checkOptions{}
 		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
 		f.Var((*list)(&o.bases), "base", "the base, `[TARGET=]X`: a capture, a directory or a measurement; may be given again for other targets")
-		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown or json; may be given again")
+		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown, json, sarif or junit; may be given again")
 		f.Var((*list)(&o.allowed), "allow-path", "a `folder` outside of the repository that the budget may name; may be given again")
-		format := f.String("format", "text", "`text`, markdown or json, on standard output")
+		format := f.String("format", "text", "`text`, markdown, json, sarif or junit, on standard output")
 		f.BoolVar(&o.updateBase, "update-base", false, "write what was measured as the committed base, .peakgate/base/TARGET.json, whatever the verdict is")
 		f.IntVar(&o.runs, "runs", 1, "how many runs a base keeps, the newest `K`; with --update-base")
 		f.StringVar(&o.keep, "keep", "", "keep the files of runs in this `folder`, TARGET/SIDE-N")
@@ -151,10 +151,14 @@ func renderer(format string) (func(io.Writer, *compare.Result) error, error) {
 		return report.Text, nil
 	case "markdown":
 		return report.Markdown, nil
+	case "sarif":
+		return report.SARIF, nil
+	case "junit":
+		return report.JUnit, nil
 	case "json":
 		return func(w io.Writer, r *compare.Result) error { return report.JSON(w, r) }, nil
 	}
-	return nil, usagef("unknown format %.40q; there are text, markdown and json", format)
+	return nil, usagef("unknown format %.40q; there are text, markdown, json, sarif and junit", format)
 }
 
 func renderResult(r *compare.Result, format string) ([]byte, error) {
