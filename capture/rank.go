@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/peakgate/peakgate/capture/footprint"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -68,8 +70,12 @@ func numberedRanks(parts []*measure.Measurement) (ranks []string, ok bool) {
 }
 
 // labelRanks gives the rows of several snapshots the label rank, if the name of
-// each tells a rank of its own. Ranks are then compared one by one.
+// each tells a rank of its own. Ranks are then compared one by one. A footprint of the
+// run that wrote them is of all ranks together.
 func labelRanks(parts []*measure.Measurement) {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(m *measure.Measurement) bool {
+		return len(m.Inputs) == 1 && m.Inputs[0].Format == footprint.Format
+	})
 	if len(parts) < 2 {
 		return
 	}

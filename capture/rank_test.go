@@ -81,3 +81,21 @@ func TestDumpsOfOneProcessAreNoRanks(t *testing.T) {
 		}
 	}
 }
+
+// The footprint of a run beside its ranks' snapshots has no rank, and is no reason
+// against them.
+func TestRanksBesideAFootprint(t *testing.T) {
+	part := func(path, format string) *measure.Measurement {
+		m := measure.New()
+		m.Inputs = []measure.Input{{Path: path, Format: format}}
+		m.Rows = []measure.Row{measure.NewRow("live.peak_bytes", measure.Labels{}, measure.Int(1))}
+		return m
+	}
+	parts := []*measure.Measurement{part("run/footprint.jsonl", "footprint.jsonl"), part("torch/rank0.pickle", "torch.snapshot"), part("torch/rank1.pickle", "torch.snapshot")}
+	labelRanks(parts)
+	for i, want := range []string{"", "0", "1"} {
+		if got := parts[i].Rows[0].Labels["rank"]; got != want {
+			t.Errorf("%s: rank %q, want %q", parts[i].Inputs[0].Path, got, want)
+		}
+	}
+}
