@@ -1,26 +1,20 @@
 // Package e2e runs the action of this repository as a workflow does, under act
 // (github.com/nektos/act) in its host mode: action.yml itself, its inputs, the
-// binary that it builds, exit codes, outputs, job summary and annotations. It
-// needs no network, no container and no token.
+// binary that it builds, exit codes, outputs, job summary and annotations; and the
+// workflows of docs/workflows and of this repository against a code host in this
+// process. It needs no network, no container and no token.
 package e2e
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-// required turns a skip into a failure: .ci/run sets it.
-const required = "PEAKGATE_E2E"
 
 // use is what one use of the action left behind.
 type use struct {
@@ -192,58 +186,20 @@ func (u use) expectOnBudgetLines(t *testing.T, file string, metrics ...string) {
 	u.expectFailed(t, errs)
 }
 
-// findAct gives the path of act, or skips.
-func findAct(t *testing.T) string {
-	t.Helper()
-	var missing string
-	act, err := exec.LookPath("act")
-	switch {
-	case runtime.GOOS == "windows":
-		missing = "act has no host mode on Windows that runs bash steps"
-	case err != nil:
-		missing = "act is not installed; go install github.com/nektos/act@v0.2.89, or run .ci/run"
-	default:
-		if _, err := os.Stat("../.git"); err != nil {
-			missing = "act wants a git repository"
-		}
-	}
-	if missing != "" {
-		if os.Getenv(required) != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	return act
-}
-
-// runWorkflow runs testdata/workflow.yml under act and collects what each use of
+// runWorkflow runs testdata/workflows/action.yml under act and collects what each use of
 // the action left, by the id of its step.
 func runWorkflow(t *testing.T, act string) map[string]*use {
 	t.Helper()
 	touchSources(t)
 	seen, keep := t.TempDir(), abs(t, "testdata/keep.sh")
-	event := filepath.Join(t.TempDir(), "event.json")
-	if err := os.WriteFile(event, []byte(`{"pull_request":{"number":1,"head":{"ref":"change"},"base":{"ref":"main"}}}`), 0o644); err != nil {
-		t.Fatal(err)
+	log, err := run{
+		act: act, event: "pull_request", payload: `{"pull_request":{"number":1,"head":{"ref":"change"},"base":{"ref":"main"}}}`,
+		dir: "..", workflow: "testdata/workflows/action.yml", env: []string{"SEEN=" + seen, "KEEP=" + keep},
+	}.start(t)
+	if err != nil {
+		t.Fatalf("act: %v\n%s", err, messages(log))
 	}
-	cmd := exec.Command(act, "pull_request", "--json", "--no-cache-server", "-P", "ubuntu-latest=-self-hosted",
-		"-C", abs(t, ".."), "-W", abs(t, "testdata/workflow.yml"), "-e", event, "--env", "SEEN="+seen, "--env", "KEEP="+keep)
-	// act's own files go into a folder of the test; Go's stay where they are, so
-	// that the action's build is a matter of moments.
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
-		out, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(out)))
-	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("act: %v\n%s\n%s", err, stderr.String(), messages(stdout.Bytes()))
-	}
-	uses := readLog(t, stdout.Bytes())
+	uses := readLog(t, log)
 	for id, u := range uses {
 		u.outcome = string(read(t, filepath.Join(seen, id+".outcome")))
 		if err := json.Unmarshal(read(t, filepath.Join(seen, id+".outputs")), &u.outputs); err != nil {
@@ -253,7 +209,7 @@ func runWorkflow(t *testing.T, act string) map[string]*use {
 		u.json, _ = os.ReadFile(filepath.Join(seen, id+".json"))
 	}
 	if len(uses) != 5 {
-		t.Fatalf("%d uses of the action ran, want 5\n%s", len(uses), messages(stdout.Bytes()))
+		t.Fatalf("%d uses of the action ran, want 5\n%s", len(uses), messages(log))
 	}
 	return uses
 }
@@ -296,19 +252,6 @@ func readLog(t *testing.T, log []byte) map[string]*use {
 	return uses
 }
 
-// messages is the log for a person.
-func messages(log []byte) string {
-	var out strings.Builder
-	for line := range bytes.Lines(log) {
-		var l struct{ Msg string }
-		if json.Unmarshal(line, &l) != nil {
-			l.Msg = string(line)
-		}
-		out.WriteString(strings.TrimRight(l.Msg, "\n") + "\n")
-	}
-	return out.String()
-}
-
 // parseAnnotation reads a workflow command as the runner does: properties end at
 // the first "::" (act goes to the last).
 func parseAnnotation(t *testing.T, level, raw string) annotation {
@@ -333,43 +276,4 @@ func parseAnnotation(t *testing.T, level, raw string) annotation {
 		}
 	}
 	return a
-}
-
-// touchSources looks at every file that the action is built from, so that the go
-// command runs this test again when one has changed.
-func touchSources(t *testing.T) {
-	t.Helper()
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == ".git" {
-			return filepath.SkipDir
-		}
-		if err == nil && !d.IsDir() {
-			_, err = os.Stat(path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // gone since
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func abs(t *testing.T, path string) string {
-	t.Helper()
-	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

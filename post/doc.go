@@ -13,10 +13,9 @@
 // [Host] speaks the REST API of GitHub, GitHub Enterprise Server, Gitea and Forgejo,
 // and [Sync] keeps one comment of a pull request up to date through it;
 // [Host.Artifact] fetches what a finished run has left, for a post from another
-// workflow. Sources:
-// GitHub's OpenAPI description, which a test holds every request against, and its
-// pages on rate limits. The token goes to the API's own host alone. A post takes
-// 90 seconds at most, 15 of them for a server that fails.
+// workflow. Sources: GitHub's OpenAPI description, which a test holds every request
+// against, and its pages on rate limits. The token goes to the API's own host alone.
+// A post takes 90 seconds at most, 15 of them for a server that fails.
 //
 // What is promised: no text, name or value that is passed in can act as a
 // workflow command or set another output, and no call panics or changes the

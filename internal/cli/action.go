@@ -30,7 +30,8 @@ broken budget on its line of the budget file, and sets the step's outputs.
                        default; it also turns a red one green) or never
   PEAKGATE_KEY         which comment, where several gates have one each (the
                        budget file)
-  PEAKGATE_AUTHOR      the login whose comments are ours (ask the server)
+  PEAKGATE_COMMENT_AUTHOR
+                       the login whose comments are ours (ask the server)
   PEAKGATE_CHECK       on the commit: run, status, none, or auto, a status on
                        Gitea and Forgejo
   PEAKGATE_TOKEN       a token with pull-requests: write, for the comment
@@ -62,7 +63,7 @@ func runAction(s Streams) (int, error) {
 		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
 	}
 	a.Mask(s.Getenv("PEAKGATE_TOKEN"))
-	p := posting{comment: cmp.Or(s.Getenv("PEAKGATE_COMMENT"), "on-failure"), check: cmp.Or(s.Getenv("PEAKGATE_CHECK"), "auto"), key: s.Getenv("PEAKGATE_KEY"), author: s.Getenv("PEAKGATE_AUTHOR")}
+	p := posting{comment: cmp.Or(s.Getenv("PEAKGATE_COMMENT"), "on-failure"), check: cmp.Or(s.Getenv("PEAKGATE_CHECK"), "auto"), key: s.Getenv("PEAKGATE_KEY"), author: s.Getenv("PEAKGATE_COMMENT_AUTHOR")}
 	if err := p.validate(); err != nil {
 		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
 		return ExitUsage, errors.Join(err, a.Close())
