@@ -31,6 +31,7 @@ type machine struct {
 	floats []float64 // numbers with a fraction
 
 	field [numKeys]ref // the fields of the dict being decoded
+	entry entryReader
 
 	// What the dicts had in common, to tell the release of torch.
 	seen [shapeTop + 1]keySet
@@ -188,19 +189,24 @@ func (m *machine) pushFloat(f float64) error {
 
 func (m *machine) pushText(b []byte) error { return m.push(m.text(b)) }
 
-// text interns a string. The free texts of events (each may differ from the
-// one before) are not kept unless they are very short: CPython shares strings
-// of one character, so such a text may be the name of a function as well.
+// text interns a string; below it on the stack may be the key that it belongs to.
 func (m *machine) text(b []byte) ref {
 	if m.sp > 0 {
-		if k := m.stack[m.sp-1]; k == tagText<<tagShift|keyUserMetadata || k == tagText<<tagShift|keyCompileContext {
-			if len(b) > 4 {
-				if id, ok := m.texts.ids[string(b)]; ok {
-					return tagText<<tagShift | ref(id)
-				}
-				return tagText<<tagShift | wordUnkept
-			}
+		return m.textOf(m.stack[m.sp-1], b)
+	}
+	return m.textOf(0, b)
+}
+
+// textOf interns the string that belongs to a key. The free texts of events (each
+// may differ from the one before) are not kept unless they are very short: CPython
+// shares strings of one character, so such a text may be the name of a function as
+// well.
+func (m *machine) textOf(key ref, b []byte) ref {
+	if (key == tagText<<tagShift|keyUserMetadata || key == tagText<<tagShift|keyCompileContext) && len(b) > 4 {
+		if id, ok := m.texts.ids[string(b)]; ok {
+			return tagText<<tagShift | ref(id)
 		}
+		return tagText<<tagShift | wordUnkept
 	}
 	return tagText<<tagShift | ref(m.texts.id(b))
 }

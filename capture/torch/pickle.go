@@ -130,7 +130,11 @@ func (m *machine) run() error {
 		case '(':
 			err = m.pushMark()
 		case '}':
-			err = m.pushContainer(true)
+			if n, err = m.quickEntry(buf[pos:]); n > 0 {
+				memo = m.memo
+			} else if err == nil {
+				n, err = 1, m.pushContainer(true)
+			}
 		case ']':
 			err = m.pushContainer(false)
 		case 'u':
