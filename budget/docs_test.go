@@ -105,13 +105,14 @@ given is 0, so ` + "`growth: 0%`" + ` means not one byte more. All of it is comp
 
 ## Leaks
 
-A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + `: limit it with ` + "`max`" + `. ` + "`max: 0 B`" + ` means: no leak. Where the growth is exact (net requested
-bytes of PyTorch and XLA) one run decides, and ` + "`floor`" + ` is the growth over the measured steps that is too little to matter. Where it comes from a sampled series (a footprint,
-telemetry, a CSV file) it is an estimate with an error, and is judged with it:
+A metric that is itself a growth (per step, per hour) takes no ` + "`growth`" + `: limit it with ` + "`max`" + `. Where the growth is exact (net requested
+bytes of PyTorch and XLA) one run decides, ` + "`max: 0 B`" + ` means no leak, and ` + "`floor`" + ` is the growth over the measured steps that is too little to matter. Where it comes from a sampled series (a footprint,
+telemetry, a CSV file) it is an estimate with an error, and is judged with it. Give such a series a ` + "`max`" + ` above 0, such as 16 KiB/step: of a level that has any noise no run can
+prove that it grows by nothing at all, so with ` + "`max: 0 B`" + ` nearly every run without a leak is inconclusive (98 of 100 in simulation; with a max above the noise nearly all pass).
 
 - The warm-up is left out: ` + "`warmup`" + ` of the target, else 10 steps or a fifth of the points, whichever is more; a tenth more if the level still rises where it ends. The report says how much was left out.
 - **fail**: growth is above ` + "`max`" + ` with 99 % confidence (of all sampled series of a target together), goes on to the end of the run, and comes to more than ` + "`floor`" + ` over ` + "`horizon`" + `
-  (1,000 steps, or 24 hours). A floor that is not given is 16 MiB or 1 % of where the series settles, whichever is more; of counts 1.
+  (1,000 steps, or 24 hours; where none is given and the run is longer, the run). A floor that is not given is 16 MiB or 1 % of where the series settles, whichever is more; of counts 1.
 - **decelerating**: the same, but less than half as fast in the second half of the run: most likely a cache that fills. The report says how much longer a run shows it.
 - **pass**: growth is at most ` + "`max`" + ` with that confidence.
 - **inconclusive**: neither can be said. The report says how much longer the run must be, and the smallest growth that this run could have shown: a leak below that is not seen.
@@ -119,6 +120,8 @@ telemetry, a CSV file) it is an estimate with an error, and is judged with it:
 
 ` + "`up_to`" + ` allows a cache that is bounded: growth that comes to no more than that over the horizon does not fail, and what has grown by more in the run fails whatever its trend is.
 A steady rise is a leak, or a cache that has not reached its cap: only a longer run can tell. ` + "`inconclusive`" + ` and ` + "`decelerating`" + ` count as a warning, or as a failure where ` + "`policy.inconclusive`" + ` is fail.
+A series that a capture holds as information, such as ` + "`rss`, `gpu` and `cgroup`" + ` of a watched run or ` + "`children`" + ` of mprof, is judged where ` + "`select: { series: rss }`" + ` names it, and only then.
+[growth.md](growth.md) has the formulas, and the rates of false alarms and of leaks that are found.
 
 ## Selecting rows
 

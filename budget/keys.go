@@ -129,7 +129,7 @@ var keys = []key{
 	{inEntry, "select", typeSelector, true, false, "judge only the rows with these labels; on top of the target's"},
 	{inEntry, "why", typeText, true, false, "the reason for the number, for the reviewer"},
 	{inEntry, "up_to", typeFloor, true, false, "growth in all that is allowed: a bounded cache may fill"},
-	{inEntry, "horizon", typeNumber, true, false, "steps (1000 if not given), or hours (24), over which a growth is projected"},
+	{inEntry, "horizon", typeNumber, true, false, "steps over which a growth is projected (if not given 1000, or the run's where they are more), or hours (24)"},
 
 	{inDevice, "max", typeBytes, true, true, "largest sum"},
 	{inDevice, "targets", typeNames, true, true, "the targets that are on the device at one time"},

@@ -169,10 +169,10 @@ var catalogue = []Metric{
 
 	{Name: "growth.bytes_per_step", From: "Affon, PyTorch, XLA, series, watch", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
 	{Name: "growth.blocks_per_step", From: "PyTorch", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step."},
-	{Name: "growth.regions_per_step", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of memory regions per step."},
+	{Name: "growth.regions_per_step", From: "series", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of memory regions per step."},
 	{Name: "growth.bytes_per_hour", From: "series, watch", Unit: BytesPerHour, Kind: Sampled, Doc: "growth per hour where there are no steps."},
 	{Name: "growth.regions_per_hour", From: "watch", Unit: CountPerHour, Kind: Sampled, Doc: "growth of the number of memory regions per hour."},
-	{Name: "footprint.peak_bytes", From: "Affon, watch", Unit: ByteUnit, Kind: Sampled, Doc: "largest sampled footprint of the process tree, or the largest kernel maximum of one process."},
+	{Name: "footprint.peak_bytes", From: "Affon, series, watch", Unit: ByteUnit, Kind: Sampled, Doc: "largest sampled footprint of the process tree, or the largest kernel maximum of one process."},
 	{Name: "footprint.peak_upper_bytes", From: "watch", Unit: ByteUnit, Kind: HighWater, Information: true, Doc: "sum of the processes' high-water marks: an upper bound, never judged."},
 	{Name: "footprint.end_bytes", From: "Affon", Unit: ByteUnit, Kind: Sampled, Information: true, Doc: "footprint at the end of the capture."},
 	{Name: "footprint.plateau_bytes", From: "watch", Unit: ByteUnit, Kind: Sampled, Doc: "where the footprint settles after warm-up."},
