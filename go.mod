@@ -13,6 +13,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/sethvargo/go-githubactions v1.4.0
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/sys v0.26.0
 	gopkg.in/yaml.v3 v3.0.1
 )

@@ -38,7 +38,7 @@ func (p *page) checks() {
 
 func (p *page) check(at place, told tables) {
 	c := at.check
-	p.printf("\n#### %s: %s\n\n%s.\n", code(at.target.Name), code(c.Metric), prose(strings.TrimSuffix(c.Reason, ".")))
+	p.printf("\n#### %s: %s\n\n%s\n", code(at.target.Name), code(c.Metric), prose(strings.TrimSuffix(c.Reason, ".")+"."))
 	if c.Limit.Why != "" {
 		p.printf("\n> why this limit: %s\n", prose(c.Limit.Why))
 	}

@@ -53,7 +53,7 @@ func headline(r *compare.Result, s style) string {
 		out += fmt.Sprintf(", %d waived", waived)
 	}
 	if moved := largestMove(r); moved != nil {
-		out += fmt.Sprintf("; the largest change is %s of %s", moved.Head.Sub(*moved.Base).FormatSigned(moved.Unit), s.name(moved.Metric))
+		out += fmt.Sprintf("; the largest change is %s of %s", s.prose(moved.Head.Sub(*moved.Base).FormatSigned(moved.Unit)), s.name(moved.Metric))
 	} else if hasBase(r) {
 		out += "; nothing moved against the base"
 	}
@@ -90,7 +90,7 @@ func checkStory(t *compare.TargetResult, c *compare.Check, s style) string {
 		if by.Float64() < 0 {
 			verb, by = "fell", c.Base.Sub(*c.Head)
 		}
-		out := fmt.Sprintf("%s: %s %s by %s%s to %s", s.name(t.Name), s.name(c.Metric), verb, by.Format(c.Unit), compare.Percent(*c.Base, *c.Head), c.Head.Format(c.Unit))
+		out := fmt.Sprintf("%s: %s %s by %s%s to %s", s.name(t.Name), s.name(c.Metric), verb, s.prose(by.Format(c.Unit)), compare.Percent(*c.Base, *c.Head), s.prose(c.Head.Format(c.Unit)))
 		if len(c.Contributors) > 0 && c.Contributors[0].Delta() > 0 && c.Contributors[0].Key != measure.Other {
 			top := c.Contributors[0]
 			share := "the largest part"

@@ -152,7 +152,7 @@ func passRow(c *compare.Check, common measure.Labels) []string {
 		}
 	}
 	change += spread(c)
-	return []string{"pass", plain(rowName(c.Metric, without(c.Labels, common))), c.Head.Format(c.Unit), change, plain(c.Limit.Text)}
+	return []string{"pass", plain(rowName(c.Metric, without(c.Labels, common))), plain(c.Head.Format(c.Unit)), plain(change), plain(c.Limit.Text)}
 }
 
 func rowName(metric string, labels measure.Labels) string {
