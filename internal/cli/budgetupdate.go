@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/peakgate/peakgate/budget"
-	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 )
@@ -118,10 +117,15 @@ func (u *updater) plan(targets []string, s Streams) (int, error) {
 	}
 	opt, done := u.reading(s)
 	defer done()
+	work, finish, err := newRounds(chosen, from, opt, executor{s: s, quiet: u.quiet, capture: true})
+	if err != nil {
+		return ExitUsage, err
+	}
+	defer finish()
 	u.edits = map[string][]budget.Edit{}
 	var missing []error
 	for _, t := range chosen {
-		runs, err := u.measure(t, given[t.Name], from, opt)
+		runs, err := u.measure(t, given[t.Name], work)
 		if err != nil {
 			missing = append(missing, fmt.Errorf("target %s: %w", t.Name, err))
 			continue
@@ -139,20 +143,25 @@ func (u *updater) plan(targets []string, s Streams) (int, error) {
 	return ExitPass, nil
 }
 
-// measure gives the runs that a target's limits are set by: x, or its captures.
-func (u *updater) measure(t *budget.Target, x string, from *bases, opt capture.Options) ([]*measure.Measurement, error) {
+// measure gives the runs that a target's limits are set by: x, or what it is judged by.
+func (u *updater) measure(t *budget.Target, x string, work *rounds) ([]*measure.Measurement, error) {
 	w := compare.Workload{Target: t}
 	if x != "" {
-		from.fromFiles(&w, []string{x}, opt, nil)
+		work.from.fromFiles(&w, []string{x}, work.opt, nil)
 	} else {
 		var m *measure.Measurement
-		m, w.BaseErr = find(t.Name, from.resolve(t, t.Captures), opt, &from.within)
+		m, w.BaseErr = work.measured(t)
 		w.Runs = []*measure.Measurement{m}
 	}
 	if w.BaseErr != nil {
 		return nil, w.BaseErr
 	}
 	for _, m := range w.Runs {
+		for _, f := range m.Facts.Watches {
+			if broken := f.Broken(); broken != "" {
+				return nil, errors.New(broken)
+			}
+		}
 		if differences := t.Mismatch(m.Environment); len(differences) > 0 {
 			return nil, errors.New("not comparable: " + strings.Join(differences, "; "))
 		}

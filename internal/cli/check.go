@@ -213,22 +213,15 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if err := from.confine(targets, sources); err != nil {
 		return nil, nil, err
 	}
-	runs := &rounds{from: from, opt: opt}
-	if slices.ContainsFunc(targets, isRun) {
-		runs.executor = executor{s: s, quiet: o.quiet, capture: o.capture != "off", temp: newTemporary(s.Getenv("RUNNER_TEMP"))}
-		if runs.keep, err = absolute(o.keep); err != nil {
-			return nil, nil, err
-		}
-		defer func() {
-			if left := runs.temp.close(); left != nil {
-				report.Problem(s.Stderr, left)
-			}
-		}()
+	work, finish, err := newRounds(targets, from, opt, executor{s: s, quiet: o.quiet, capture: o.capture != "off", keep: o.keep})
+	if err != nil {
+		return nil, nil, err
 	}
+	defer finish()
 	for _, t := range targets {
 		w := compare.Workload{Target: t, Config: o.config, Budget: file, Today: today}
 		if isRun(t) {
-			result, m, err := runs.judge(w)
+			result, m, err := work.judge(w)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -238,7 +231,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 			results = append(results, result)
 			continue
 		}
-		w.Head, w.HeadErr = find(t.Name, from.resolve(t, t.Captures), opt, &from.within)
+		w.Head, w.HeadErr = work.measured(t)
 		if w.Head != nil {
 			measured[t.Name] = w.Head
 		}

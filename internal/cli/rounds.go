@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/peakgate/peakgate/base"
 	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
+	"github.com/peakgate/peakgate/report"
 )
 
 // rounds runs the targets that say how, as often as it takes to judge them.
@@ -23,6 +25,31 @@ type rounds struct {
 
 // isRun tells that a target is run here to be measured.
 func isRun(t *budget.Target) bool { return t.Run != nil && t.Dryrun == nil }
+
+// newRounds prepares for the targets; finish removes what their runs need.
+func newRounds(targets []*budget.Target, from *bases, opt capture.Options, e executor) (r *rounds, finish func(), err error) {
+	r = &rounds{executor: e, from: from, opt: opt}
+	if !slices.ContainsFunc(targets, isRun) {
+		return r, func() {}, nil
+	}
+	if r.keep, err = absolute(e.keep); err != nil {
+		return nil, nil, err
+	}
+	r.temp = newTemporary(e.s.Getenv("RUNNER_TEMP"))
+	return r, func() {
+		if left := r.temp.close(); left != nil {
+			report.Problem(e.s.Stderr, left)
+		}
+	}, nil
+}
+
+// measured measures a target once, without a verdict.
+func (r *rounds) measured(t *budget.Target) (*measure.Measurement, error) {
+	if isRun(t) {
+		return r.run(t, r.head(t, 1))
+	}
+	return find(t.Name, r.from.resolve(t, t.Captures), r.opt, &r.from.within)
+}
 
 // judge runs a target and judges it. With base: run each round runs the base too, now
 // before the head and now after it, so that what drifts on the machine meets both.

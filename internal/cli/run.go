@@ -99,10 +99,11 @@ func (r *executor) watch(t *budget.Target, at side, dir string) (*collect.Collec
 		Argv: t.Run.Args, Dir: at.folder, Stdout: stderr, Stderr: stderr, Output: out, Interval: watch.DefaultInterval,
 		PSS: watch.PSSAuto, GPU: watch.GPUPid, Linger: watch.DefaultLinger, Grace: watch.DefaultGrace,
 		Log: r.s.Stderr, Terminal: r.s.Terminal, Quiet: r.quiet, Tool: "peakgate " + tool().Version,
+		Env: workloadEnv(os.Environ()),
 	}
 	var taps *collect.Collector
 	if r.capture {
-		taps, err = collect.New(dir, collect.Options{Env: os.Environ(), Work: at.folder, Module: onlyModule(t)})
+		taps, err = collect.New(dir, collect.Options{Env: cfg.Env, Work: at.folder, Module: onlyModule(t)})
 		if err != nil {
 			return nil, err
 		}
@@ -121,6 +122,22 @@ func (r *executor) watch(t *budget.Target, at side, dir string) (*collect.Collec
 		return taps, fmt.Errorf("%s: is not whole: %w", watched, cause(result.Lost))
 	}
 	return taps, nil
+}
+
+// workloadEnv is the environment without what is for the step of the workflow alone:
+// the workload is a stranger's code, and must not find our token or write the step's
+// outputs. (One that looks for them elsewhere still can: the job's rights are its own.)
+func workloadEnv(env []string) (kept []string) {
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "PEAKGATE_"), strings.HasPrefix(name, "INPUT_"), strings.HasPrefix(name, "ACTIONS_"):
+		case name == "GITHUB_OUTPUT", name == "GITHUB_ENV", name == "GITHUB_PATH", name == "GITHUB_STATE", name == "GITHUB_STEP_SUMMARY":
+		default:
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 // onlyModule is the pattern of the one XLA module that all entries of a target ask
