@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -255,6 +256,10 @@ func describe(head []byte) string {
 		return "a zip archive (torch.save writes these); want the file that torch.cuda.memory._dump_snapshot wrote"
 	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
 		return "a Git LFS pointer, not the file itself; run git lfs pull"
+	case packed(head) != "":
+		return "compressed twice (" + packed(head) + " within); unpack it once"
+	case bytes.HasPrefix(head, []byte("\x1f\ufffd\b")) || strings.Count(string(head), "\ufffd") > 1 && isBinary(head):
+		return "binary data that was copied as text, which replaced its bytes from 0x80 on by EF BF BD; copy it again as binary"
 	case packing(head) != "":
 		return packing(head) + "-compressed; decompress it, or use gzip or zstd"
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<")):
@@ -262,12 +267,15 @@ func describe(head []byte) string {
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return "JSON without the keys of a snapshot or a measurement"
 	}
-	for _, c := range head[:min(len(head), 512)] {
-		if c < 9 || c > 13 && c < 32 {
-			return fmt.Sprintf("unknown binary data that starts with % x", head[:min(len(head), 8)])
-		}
+	if isBinary(head) {
+		return fmt.Sprintf("unknown binary data that starts with % x", head[:min(len(head), 8)])
 	}
 	return fmt.Sprintf("text that starts with %.24q", head)
+}
+
+// isBinary tells whether the start of a file has control characters that no text has.
+func isBinary(head []byte) bool {
+	return slices.ContainsFunc(head[:min(len(head), 512)], func(c byte) bool { return c < 9 || c > 13 && c < 32 })
 }
 
 // window gives the first bytes and a reader of everything, those included. The
