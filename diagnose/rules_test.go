@@ -305,6 +305,16 @@ var cases = map[string]struct {
 	},
 }
 
+// TestOtherProgram: a program that has less state to donate did not lose the donation,
+// though its outputs have memory of their own.
+func TestOtherProgram(t *testing.T) {
+	base := made(rows{"need_bytes": 94, "donated_bytes": 72}, measure.ModuleFact{}, nil)
+	head := made(rows{"need_bytes": 3, "unaliased_output_bytes": 2}, measure.ModuleFact{}, nil)
+	if got := rules(Changed(Input{Base: base, Head: head})); got != "" {
+		t.Errorf("findings %q", got)
+	}
+}
+
 // TestOnChip: what grew in VMEM alone, where small programs lie altogether, is told by
 // the same rules as in the device's memory.
 func TestOnChip(t *testing.T) {

@@ -47,7 +47,9 @@ var xlaPairRules = []Rule{
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			b, h := p.base.space(device), p.head.space(device)
 			lost := b.size("plan.donated_bytes") - h.size("plan.donated_bytes")
-			if !notable(lost, p.need()) || h.size("plan.unaliased_output_bytes") <= b.size("plan.unaliased_output_bytes") {
+			// Another program may have less state to donate: then its outputs are fewer as well.
+			alone := h.size("plan.unaliased_output_bytes") - b.size("plan.unaliased_output_bytes")
+			if !notable(lost, p.need()) || alone <= 0 || 2*alone < lost {
 				return f, false
 			}
 			who, at := p.who("plan.output_bytes", "output")
