@@ -55,7 +55,7 @@ type Rule struct {
 
 // Rules is the rule book, in the order of the documentation.
 func Rules() []Rule {
-	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, spaceRules, livePairRules, torchRules, affonRules)
+	return slices.Concat(fitRules, logRules, runRules, donationRules, peakRules, xlaPairRules, sizeRules, spaceRules, livePairRules, torchRules, affonRules)
 }
 
 // place orders findings of one severity: what changed, what grows without an end,

@@ -9,7 +9,7 @@ import (
 // TestMadeStories: what XLA made of one changed line, or of one flag, is told for what it is.
 func TestMadeStories(t *testing.T) {
 	for story, c := range map[string]struct{ rules, names string }{
-		"sharding": {"sharding-lost forward-kept-grew", "argument p['down']"},
+		"sharding": {"sharding-lost", "argument p['down']"},
 		"in_place": {"in-place-lost", "copy of cache — train.py:8 append"},
 		"order":    {"order-only", "train.py:8 branch"},
 		"vmem":     {"dtype-widened", "memory space1: f32[1024,1024] dot_general — train.py:8 mix was bf16[1024,1024]"},

@@ -297,6 +297,12 @@ var cases = map[string]struct {
 		"the same instructions in another order: the heap peak grew by 600.00 MiB, from 300.00 MiB to 900.00 MiB", 600,
 		Input{Base: made(rows{"need_bytes": 300, "heap_peak_bytes": 300}, measure.ModuleFact{}, on(device, measure.PlanFact{Schedule: "a"})), Head: made(rows{"need_bytes": 900, "heap_peak_bytes": 900}, measure.ModuleFact{Contents: "other"}, on(device, measure.PlanFact{Schedule: "b"}))},
 	},
+	"larger-arrays": {
+		Input{Base: made(rows{"need_bytes": 100, "heap_peak_bytes": 100}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "mul", "f32[4,256]", 40, 40)}})), Head: made(rows{"need_bytes": 150, "heap_peak_bytes": 150}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "mul", "f32[8,256]", 80, 80)}}))},
+		"the same operations hold larger arrays, 40.00 MiB more in 1 group of buffers; most of it: f32[8,256] mul — a.py:3 f was f32[4,256] in the base", 40,
+		// One larger array is not why the program takes so much more.
+		Input{Base: made(rows{"need_bytes": 100, "heap_peak_bytes": 100}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "mul", "f32[4,256]", 40, 40)}})), Head: made(rows{"need_bytes": 250, "heap_peak_bytes": 250}, measure.ModuleFact{}, on(device, measure.PlanFact{Holders: []measure.PlanHolder{holder("temp", "mul", "f32[8,256]", 80, 80)}}))},
+	},
 	"on-chip-grew": {
 		Input{Base: made(rows{"need_bytes": 300, "need_bytes space1": 10}, measure.ModuleFact{}, on("space1", measure.PlanFact{ScopedBytes: mi})), Head: made(rows{"need_bytes": 300, "need_bytes space1": 40}, measure.ModuleFact{}, on("space1", measure.PlanFact{ScopedBytes: 4 * mi}))},
 		"memory space1 needs more, the device's does not: it grew by 30.00 MiB, from 10.00 MiB to 40.00 MiB; the largest scratch memory of one kernel grew by 3.00 MiB", 0,

@@ -49,7 +49,7 @@ var xlaPairRules = []Rule{
 			lost := b.size("plan.donated_bytes") - h.size("plan.donated_bytes")
 			// Another program may have less state to donate: then its outputs are fewer as well.
 			alone := h.size("plan.unaliased_output_bytes") - b.size("plan.unaliased_output_bytes")
-			if !notable(lost, p.need()) || alone <= 0 || 2*alone < lost {
+			if !notable(lost, p.need()) || alone <= 0 || 4*alone < lost {
 				return f, false
 			}
 			who, at := p.who("plan.output_bytes", "output")
@@ -93,11 +93,11 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "forward-kept-grew", Family: "xla", Compares: true,
-		Doc: "The head keeps more of the forward pass for the backward pass, though as much is computed again as in the base: more or larger activations, or a policy that saves more.",
+		Doc: "The head keeps more of the forward pass for the backward pass, at least a quarter of the growth, though as much is computed again as in the base: more or larger activations, or a policy that saves more.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			grew := p.grew("plan.forward_kept_bytes")
 			b, h := p.base.fact, p.head.fact
-			if !p.needGrew() || !p.matters(grew) || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
+			if !p.needGrew() || !p.matters(grew) || 4*grew < p.growth() || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
@@ -206,11 +206,11 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "padding-grew", Family: "xla", Compares: true,
-		Doc: "More of the plan is padding than in the base: a new layout, or a small trailing dimension.",
+		Doc: "More of the plan is padding than in the base, at least a quarter of the growth: a new layout, or a small trailing dimension.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			base, head := p.sides()
 			b, h := base.size("plan.padding_bytes"), head.size("plan.padding_bytes")
-			if !p.needGrew() || !p.matters(h-b) {
+			if !p.needGrew() || !p.matters(h-b) || 4*(h-b) < p.growth() {
 				return f, false
 			}
 			f = p.head.finding(Warning, Measured, "padding at the heap peak%s %s", p.in(), moved(b, h))
@@ -230,34 +230,8 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "sharding-lost", Family: "xla", Compares: true,
-		Doc: "Arguments that the base split over devices are whole on each in the head, by the module's own shardings, or because their shapes on one device grew by a factor of the device count.",
-		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
-			b, h := p.base.fact, p.head.fact
-			grew := p.head.space(device).size("plan.argument_bytes") - p.base.space(device).size("plan.argument_bytes")
-			if !notable(grew, p.need()) {
-				return f, false
-			}
-			factor, n, example := unsplit(b.Parameters, h.Parameters, max(b.Partitions, h.Partitions))
-			evidence := Inferred
-			var what string
-			switch {
-			case h.Sharded < b.Sharded:
-				evidence, what = Measured, fmt.Sprintf("%s split over devices, %d in the base", plural(h.Sharded, "argument is", "arguments are"), b.Sharded)
-			case h.Partitions < b.Partitions:
-				evidence, what = Measured, fmt.Sprintf("the program runs on %s, on %d in the base", plural(max(1, h.Partitions), "partition", "partitions"), b.Partitions)
-			case n > 0:
-				what = fmt.Sprintf("%s %d times as large on each of %d devices", plural(n, "argument is", "arguments are"), factor, h.Partitions)
-			default:
-				return f, false
-			}
-			if example != "" {
-				what += " (" + example + ")"
-			}
-			who, at := p.who("plan.argument_bytes", "argument")
-			f = p.head.finding(Warning, evidence, "sharding lost: %s; arguments take %s more on each device%s", what, grew, who)
-			f.Fix, f.Cost, f.SavingBytes, f.Source = "give the arguments their sharding again (in_shardings, NamedSharding of the state, with_sharding_constraint)", "communication", grew, at
-			return f, true
-		}),
+		Doc:  "Arguments that the base split over devices are whole on each in the head, by the module's own shardings, or because their shapes on one device grew by a factor of the device count.",
+		Find: eachPair(lostSharding),
 	},
 	{
 		Name: "order-only", Family: "xla", Compares: true,
@@ -281,6 +255,35 @@ var xlaPairRules = []Rule{
 			return f, true
 		}),
 	},
+}
+
+// lostSharding is the rule sharding-lost.
+func lostSharding(p modulePair) (f measure.Finding, ok bool) {
+	b, h := p.base.fact, p.head.fact
+	grew := p.head.space(device).size("plan.argument_bytes") - p.base.space(device).size("plan.argument_bytes")
+	if !notable(grew, p.need()) {
+		return f, false
+	}
+	factor, n, example := unsplit(b.Parameters, h.Parameters, max(b.Partitions, h.Partitions))
+	evidence := Inferred
+	var what string
+	switch {
+	case h.Sharded < b.Sharded:
+		evidence, what = Measured, fmt.Sprintf("%s split over devices, %d in the base", plural(h.Sharded, "argument is", "arguments are"), b.Sharded)
+	case h.Partitions < b.Partitions:
+		evidence, what = Measured, fmt.Sprintf("the program runs on %s, on %d in the base", plural(max(1, h.Partitions), "partition", "partitions"), b.Partitions)
+	case n > 0:
+		what = fmt.Sprintf("%s %d times as large on each of %d devices", plural(n, "argument is", "arguments are"), factor, h.Partitions)
+	default:
+		return f, false
+	}
+	if example != "" {
+		what += " (" + example + ")"
+	}
+	who, at := p.who("plan.argument_bytes", "argument")
+	f = p.head.finding(Warning, evidence, "sharding lost: %s; arguments take %s more on each device%s", what, grew, who)
+	f.Fix, f.Cost, f.SavingBytes, f.Source = "give the arguments their sharding again (in_shardings, NamedSharding of the state, with_sharding_constraint)", "communication", grew, at
+	return f, true
 }
 
 // moved tells a change in words.

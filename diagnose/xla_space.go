@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/peakgate/peakgate/measure"
 )
@@ -54,6 +55,60 @@ func (p modulePair) spaces() (out []string) {
 		}
 	}
 	return out
+}
+
+// enlarged tells from what smaller shape of the same type and number of dimensions a
+// holder's values grew, and by how much.
+func enlarged(base []measure.PlanHolder, h measure.PlanHolder) (from string, grew measure.Bytes) {
+	element, dims := parseShape(h.Shape)
+	n := elements(dims)
+	same, _ := sameOperation(base, h.Operation)
+	for _, b := range same {
+		was, of := parseShape(b.Shape)
+		switch m := elements(of); {
+		case was != element || len(of) != len(dims) || m == 0 || n == 0:
+		case m >= n:
+			return "", 0 // as large in the base
+		case from == "":
+			from, grew = b.Shape, h.Bytes-measure.Bytes(float64(h.Bytes)*float64(m)/float64(n))
+		}
+	}
+	return from, grew
+}
+
+// sizeRules tell of a program that does the same with more.
+var sizeRules = []Rule{
+	{
+		Name: "larger-arrays", Family: "xla", Compares: true,
+		Doc: "The same operations hold arrays of more elements than in the base, at least half of the growth: a larger batch, sequence or model, or one more layer of a scan.",
+		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
+			if !p.needGrew() {
+				return f, false
+			}
+			base, head := p.sides()
+			var sum, most measure.Bytes
+			var n int64
+			for _, h := range head.fact.Holders {
+				from, grew := enlarged(base.fact.Holders, h)
+				if grew <= 0 {
+					continue
+				}
+				sum, n = sum+grew, n+1
+				if grew > most {
+					most = grew
+					f = p.head.finding(Warning, Measured, "%s was %s in the base", h.Display, from)
+					f.Source = h.Source
+				}
+			}
+			// Arrays that are no longer split have more elements on each device too.
+			if _, split := lostSharding(p); split || 2*sum < p.growth() {
+				return f, false
+			}
+			f.Text = fmt.Sprintf("the same operations hold larger arrays%s, %s more in %s; most of it: %s", p.in(), sum, plural(n, "group of buffers", "groups of buffers"), f.Text)
+			f.Fix, f.Cost, f.SavingBytes = "if the batch, the sequence or the model was meant to grow, raise the budget with the reason; else look at what made this array larger", "the old size", sum
+			return f, true
+		}),
+	},
 }
 
 // spaceRules tell what happened in memory spaces other than the device's memory.
@@ -110,7 +165,7 @@ var spaceRules = []Rule{
 
 // explained tells whether a rule about pairs says why the need grew.
 func (p modulePair) explained() bool {
-	for _, r := range xlaPairRules {
+	for _, r := range slices.Concat(xlaPairRules, sizeRules) {
 		if len(r.Find(Input{pairs: []modulePair{p}})) > 0 {
 			return true
 		}
