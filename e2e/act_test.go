@@ -67,18 +67,25 @@ func (r run) start(t *testing.T) ([]byte, error) {
 	for _, m := range usesOther.FindAllStringSubmatch(string(read(t, r.workflow)), -1) {
 		args = append(args, "--local-repository", m[1]+"="+abs(t, "testdata/actions/"+m[2]))
 	}
-	for _, e := range r.env {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := t.TempDir()
+	write(t, filepath.Join(shim, "bash"), string(read(t, "testdata/bash.sh")))
+	path := shim + string(filepath.ListSeparator) + os.Getenv("PATH")
+	if r.path != "" {
+		path = r.path + string(filepath.ListSeparator) + path
+	}
+	for _, e := range append(r.env, "REALBASH="+bash) {
 		args = append(args, "--env", e)
 	}
 	cmd := exec.Command(r.act, args...)
 	// act's own files go into a folder of the test; Go's stay where they are, so
 	// that the action's build is a matter of moments.
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "GITHUB_TOKEN="+r.token)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "GITHUB_TOKEN="+r.token, "PATH="+path)
 	if r.token != "" {
 		cmd.Args = append(cmd.Args, "-s", "GITHUB_TOKEN")
-	}
-	if r.path != "" {
-		cmd.Env = append(cmd.Env, "PATH="+r.path+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		out, err := exec.Command("go", "env", name).Output()

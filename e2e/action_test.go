@@ -174,7 +174,7 @@ func (u use) expectOnBudgetLines(t *testing.T, file string, metrics ...string) {
 	}
 	for _, metric := range metrics {
 		if !seen[metric] {
-			t.Errorf("no error for %s among %+v", metric, u.annotations)
+			t.Errorf("no error for %s among %+v\n%s", metric, u.annotations, u.log)
 		}
 	}
 	var errs int
@@ -193,7 +193,7 @@ func runWorkflow(t *testing.T, act string) map[string]*use {
 	touchSources(t)
 	seen, keep := t.TempDir(), abs(t, "testdata/keep.sh")
 	log, err := run{
-		act: act, event: "pull_request", payload: `{"pull_request":{"number":1,"head":{"ref":"change"},"base":{"ref":"main"}}}`,
+		act: act, event: "pull_request", payload: pull,
 		dir: "..", workflow: "testdata/workflows/action.yml", env: []string{"SEEN=" + seen, "KEEP=" + keep},
 	}.start(t)
 	if err != nil {
