@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 )
+
+const growthOf = "Growth of "
 
 // mostLeaks is of how many growths it is told what to do.
 const mostLeaks = 3
 
 // leak is what can be done about a sampled growth that fails.
 type leak struct {
-	of    string   // which series of which target
+	of    string   // which series of which target; several that are alike
 	steps []string // what to do, the first first; keys of the budget in backquotes
 }
 
@@ -24,7 +27,7 @@ func leakOf(p place) *leak {
 	if c.Trend == nil || c.Counts() != compare.Fail || len(c.Failed) == 0 {
 		return nil
 	}
-	out := &leak{of: "growth of " + c.Labels["series"] + " in " + p.target.Name}
+	out := &leak{of: growthOf + c.Labels["series"] + " in " + p.target.Name}
 	add := func(format string, args ...any) { out.steps = append(out.steps, fmt.Sprintf(format, args...)) }
 	long, unit := runLength(c)
 	f := c.Trend.Fit
@@ -45,6 +48,15 @@ func leakOf(p place) *leak {
 	}
 	add("to find the code: two snapshots of one PyTorch process, and `peakgate diff --leak FIRST LAST`")
 	return out
+}
+
+// with adds what can be done about one more growth: beside another with the same steps.
+func with(leaks []leak, l leak) []leak {
+	if at := slices.IndexFunc(leaks, func(have leak) bool { return slices.Equal(have.steps, l.steps) }); at >= 0 {
+		leaks[at].of += ", " + strings.TrimPrefix(l.of, growthOf)
+		return leaks
+	}
+	return append(leaks, l)
 }
 
 // runLength is how many steps or hours the series spans.

@@ -138,7 +138,7 @@ func (p *page) todo() {
 	if len(do.waivers) > 0 {
 		p.printf("\n#### What to do\n\n")
 		for _, l := range do.leaks {
-			p.printf("%s:\n\n", prose(strings.ToUpper(l.of[:1])+l.of[1:]))
+			p.printf("%s:\n\n", prose(l.of))
 			for _, s := range l.steps {
 				p.printf("- %s\n", s)
 			}

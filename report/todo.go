@@ -39,6 +39,7 @@ func whatToDo(r *compare.Result, day string) todo {
 	var out todo
 	var raise, tighten []string
 	seen := map[string]bool{}
+	told := 0 // growths of series
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		for j := range t.Checks {
@@ -56,8 +57,9 @@ func whatToDo(r *compare.Result, day string) todo {
 			if (slices.Contains(c.Failed, "max") || slices.Contains(c.Failed, "min")) && !slope && !slices.Contains(raise, t.Name) {
 				raise = append(raise, t.Name)
 			}
-			if l := leakOf(place{t, c}); l != nil && len(out.leaks) < mostLeaks {
-				out.leaks = append(out.leaks, *l)
+			if l := leakOf(place{t, c}); l != nil && told < mostLeaks {
+				out.leaks = with(out.leaks, *l)
+				told++
 			}
 			key := t.Name + "\x00" + c.Metric
 			if seen[key] {
@@ -204,7 +206,7 @@ func textTodo(r *compare.Result) (lines []string) {
 		lines = append(lines, missing)
 	}
 	for _, l := range do.leaks {
-		lines = append(lines, plain(strings.ToUpper(l.of[:1])+l.of[1:])+":")
+		lines = append(lines, plain(l.of)+":")
 		for _, s := range l.steps {
 			lines = append(lines, "  - "+plain(strings.ReplaceAll(s, "`", "")))
 		}
