@@ -1,5 +1,7 @@
 package measure
 
+import "slices"
+
 // Levels makes a series of levels as they are read, in bounded memory. More than
 // MaxPoints of them share boxes: neighbours in equal numbers, each box with its
 // (first) lowest, as what lies between two peaks tells of growth. Every point is one
@@ -72,12 +74,13 @@ func (l *Levels) halve() {
 	l.width *= 2
 }
 
-// Series gives the levels; nothing may be added after it.
-func (l *Levels) Series(labels Labels, unit Unit, x XUnit) Series {
+// Series gives the levels that were added so far.
+func (l Levels) Series(labels Labels, unit Unit, x XUnit) Series {
 	out := Series{Labels: labels, Unit: unit, XUnit: x}
 	if l.N == 0 {
 		return out
 	}
+	l.boxes = slices.Clone(l.boxes)
 	l.flush()
 	out.X, out.Points = make([]float64, len(l.boxes)), make([]Value, len(l.boxes))
 	for i, b := range l.boxes {

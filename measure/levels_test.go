@@ -47,6 +47,9 @@ func TestLevelsEqualX(t *testing.T) {
 		l.Add(float64(p[0]), p[1])
 	}
 	s := l.Series(nil, ByteUnit, XStep)
+	if again := l.Series(nil, ByteUnit, XStep); len(again.X) != 2 {
+		t.Errorf("asked again: %+v", again)
+	}
 	if l.N != 2 || l.Max != 9 || s.Points[0] != Int(3) || s.Points[1] != Int(-7) || s.Samples != 0 {
 		t.Errorf("%+v of %+v", s, l)
 	}

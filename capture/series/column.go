@@ -43,7 +43,7 @@ func columnOf(header string) *Column {
 	}
 	for _, u := range units {
 		if header[at+1:] == u.ending {
-			c := &Column{Name: header[:at], Header: header, Unit: measure.ByteUnit, factor: u.factor}
+			c := &Column{Name: header[:at], Header: header, Unit: measure.ByteUnit, factor: u.factor, Information: header[:at] == need}
 			if u.ending == "count" {
 				c.Unit = measure.Count
 			}

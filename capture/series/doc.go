@@ -35,6 +35,10 @@
 // several rows with one x the lowest level counts. A last line without its end was
 // cut off: it is left out, and said.
 //
+// A column need_bytes or need_count tells what each step itself asked for: the size of
+// its batch, or its peak above the level that it began with. Growth that comes only with
+// new maxima of it is told apart.
+//
 // Names with a word peak, max, maxrss or hwm whose levels never fall are high-water
 // marks, which can only rise: they are not judged for a trend.
 //

@@ -2,10 +2,14 @@ package series
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/peakgate/peakgate/growth"
 	"github.com/peakgate/peakgate/measure"
 )
+
+// need is the name of the column that tells what each step itself asked for.
+const need = "need"
 
 // footprint is the name of the one series that is a footprint by its name.
 const footprint = "footprint"
@@ -15,15 +19,34 @@ const footprint = "footprint"
 func (t *Table) Measurement() *measure.Measurement {
 	out := measure.New()
 	out.Warnings = append(out.Warnings, t.Warnings...)
+	needs := t.needs(out)
 	for _, c := range t.Columns {
-		t.measure(out, c)
+		t.measure(out, c, needs)
 	}
 	return out
 }
 
-func (t *Table) measure(out *measure.Measurement, c *Column) {
+// needs is the series of what each step asked for; without points where the file does
+// not tell, or not of each step by itself.
+func (t *Table) needs(out *measure.Measurement) measure.Series {
+	for _, c := range t.Columns {
+		if c.Name != need || c.rows == 0 {
+			continue
+		}
+		if s := c.levels.Series(nil, c.Unit, t.unit); len(s.X) == c.rows {
+			return s
+		}
+		out.Warnings = append(out.Warnings, fmt.Sprintf("column %s is not used: it has several rows of one %s, or more than %d in all", clip(c.Header), t.header, measure.MaxPoints))
+	}
+	return measure.Series{}
+}
+
+func (t *Table) measure(out *measure.Measurement, c *Column, needs measure.Series) {
 	labels := measure.Labels{"series": c.Name}
 	s := c.levels.Series(labels, c.Unit, t.unit)
+	if c.Name != need && slices.Equal(s.X, needs.X) {
+		s.Need = needs.Points
+	}
 	if c.highWater() {
 		s.Kind = measure.HighWater
 	}

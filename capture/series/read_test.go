@@ -223,6 +223,26 @@ func fixture(t testing.TB, name string) *Table {
 	return out
 }
 
+// TestNeed: the column need goes with the others, unless it does not tell of each step.
+func TestNeed(t *testing.T) {
+	for in, want := range map[string]int{
+		"step,need_count,rss_bytes\n1,4,7\n2,6,8\n":        2,
+		"step,rss_bytes,need_bytes\n1,7,4\n2,8,\n":         0,
+		"step,rss_bytes,need_bytes\n1,7,4\n1,8,9\n2,8,9\n": 0,
+		"step,rss_bytes\n1,7\n":                            0,
+	} {
+		got, err := Read(strings.NewReader(in), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := got.Measurement()
+		s := m.SeriesOf("growth.bytes_per_step", measure.Labels{"series": "rss"})
+		if s == nil || len(s.Need) != want || m.Validate() != nil {
+			t.Errorf("%q: %+v, want %d needs", in, s, want)
+		}
+	}
+}
+
 // TestManyRows: memory is bounded whatever the number of rows, and the peak stays.
 func TestManyRows(t *testing.T) {
 	var in strings.Builder
