@@ -321,6 +321,22 @@ func TestOtherProgram(t *testing.T) {
 	}
 }
 
+// TestRolledLoop: a loop that was rolled up has fewer instructions that compute the
+// forward pass again, and fewer of all others; one of two functions unwrapped is a loss.
+func TestRolledLoop(t *testing.T) {
+	plan := rows{"need_bytes": 300, "forward_kept_bytes": 50}
+	more := rows{"need_bytes": 500, "forward_kept_bytes": 250}
+	base := made(plan, measure.ModuleFact{Checkpointed: 400, Instructions: 3000}, nil)
+	for want, fact := range map[string]measure.ModuleFact{
+		"forward-kept-grew": {Checkpointed: 130, Instructions: 1000},
+		"remat-lost":        {Checkpointed: 200, Instructions: 2800},
+	} {
+		if got := rules(Changed(Input{Base: base, Head: made(more, fact, nil)})); got != want {
+			t.Errorf("findings %q, want %q", got, want)
+		}
+	}
+}
+
 // TestOnChip: what grew in VMEM alone, where small programs lie altogether, is told by
 // the same rules as in the device's memory.
 func TestOnChip(t *testing.T) {

@@ -72,7 +72,7 @@ var xlaPairRules = []Rule{
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			grew := p.grew("plan.forward_kept_bytes")
 			b, h := p.base.fact, p.head.fact
-			if !notable(grew, p.need()) || h.Checkpointed >= b.Checkpointed && h.Remat >= b.Remat {
+			if !notable(grew, p.need()) || !p.lessRemat() {
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
@@ -93,11 +93,10 @@ var xlaPairRules = []Rule{
 	},
 	{
 		Name: "forward-kept-grew", Family: "xla", Compares: true,
-		Doc: "The head keeps more of the forward pass for the backward pass, at least a quarter of the growth, though as much is computed again as in the base: more or larger activations, or a policy that saves more.",
+		Doc: "The head keeps more of the forward pass for the backward pass, at least a quarter of the growth, though about as much is computed again as in the base: more or larger activations, or a policy that saves more.",
 		Find: eachPair(func(p modulePair) (f measure.Finding, ok bool) {
 			grew := p.grew("plan.forward_kept_bytes")
-			b, h := p.base.fact, p.head.fact
-			if !p.needGrew() || !p.matters(grew) || 4*grew < p.growth() || h.Checkpointed < b.Checkpointed || h.Remat < b.Remat {
+			if !p.needGrew() || !p.matters(grew) || 4*grew < p.growth() || p.lessRemat() {
 				return f, false
 			}
 			who, at := p.who("plan.heap_peak_bytes", "forward_kept")
@@ -255,6 +254,18 @@ var xlaPairRules = []Rule{
 			return f, true
 		}),
 	},
+}
+
+// lessRemat tells whether the head computes less of the forward pass again. A loop that
+// was rolled up has fewer instructions of every kind: as long as some are left, it is
+// their share of all that counts.
+func (p modulePair) lessRemat() bool {
+	b, h := p.base.fact, p.head.fact
+	if h.Checkpointed > 0 && h.Instructions > 0 && b.Instructions > 0 {
+		was, is := float64(b.Checkpointed)/float64(b.Instructions), float64(h.Checkpointed)/float64(h.Instructions)
+		return is < 0.75*was || h.Checkpointed >= b.Checkpointed && h.Remat < b.Remat
+	}
+	return h.Checkpointed < b.Checkpointed || h.Remat < b.Remat
 }
 
 // lostSharding is the rule sharding-lost.

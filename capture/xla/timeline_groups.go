@@ -189,7 +189,8 @@ func (a *allocator) groups(events int, s *sites, ordinal []int32) []measure.Live
 			}
 			return 1
 		}
-		return strings.Compare(a.Name, b.Name)
+		// "execution 2" comes before "execution 10".
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
 	})
 	if len(list) > maxGroups {
 		other := measure.LiveGroup{Name: measure.Other}
