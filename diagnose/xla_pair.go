@@ -263,7 +263,7 @@ func (p modulePair) lessRemat() bool {
 	b, h := p.base.fact, p.head.fact
 	if h.Checkpointed > 0 && h.Instructions > 0 && b.Instructions > 0 {
 		was, is := float64(b.Checkpointed)/float64(b.Instructions), float64(h.Checkpointed)/float64(h.Instructions)
-		return is < 0.75*was || h.Checkpointed >= b.Checkpointed && h.Remat < b.Remat
+		return 3*is < 2*was || h.Checkpointed >= b.Checkpointed && h.Remat < b.Remat
 	}
 	return h.Checkpointed < b.Checkpointed || h.Remat < b.Remat
 }
