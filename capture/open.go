@@ -48,6 +48,9 @@ type Options struct {
 	MaxTraceEvents int
 	// Redact takes the names of users out of paths; see [Redact].
 	Redact bool
+	// Hash gives inputs the SHA-256 of their files. It costs about as much as
+	// reading them.
+	Hash bool
 }
 
 // A FormatError says that a file is none that peakgate reads.
@@ -85,7 +88,15 @@ func Open(path string, opt Options) (*measure.Measurement, error) {
 	} else {
 		r = struct{ io.Reader }{f} // a pipe cannot seek, whatever *os.File says
 	}
-	return read(r, size, path, opt)
+	if !opt.Hash || size < 0 {
+		return read(r, size, path, opt)
+	}
+	sum := hashing(path)
+	m, err := read(r, size, path, opt)
+	if hash := sum(); err == nil {
+		m.Inputs[0].SHA256 = hash
+	}
+	return m, err
 }
 
 // read sniffs and reads an opened capture of the given size (-1: not known).

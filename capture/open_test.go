@@ -3,6 +3,8 @@ package capture
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -186,6 +188,23 @@ func TestCatalogueSaysWhoGives(t *testing.T) {
 	for _, m := range measure.Catalogue() {
 		if got := strings.Join(slices.Sorted(maps.Keys(from[m.Name])), ", "); m.From != got {
 			t.Errorf("%s: the catalogue says it is given by %q, the captures say %q", m.Name, m.From, got)
+		}
+	}
+}
+
+// TestHash: an input has the sum of its file as it lies there, compressed or not.
+func TestHash(t *testing.T) {
+	for _, path := range []string{"../fixtures/regression/torch/head.pickle", "../fixtures/steady/torch/head.pickle.gz"} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Open(path, Options{Hash: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%x", sha256.Sum256(data)); m.Inputs[0].SHA256 != want {
+			t.Errorf("%s: %q, want %q", path, m.Inputs[0].SHA256, want)
 		}
 	}
 }

@@ -205,6 +205,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	p := newProgress(s)
 	defer p.done()
 	opt := o.read.options(root)
+	opt.Hash = true // a report names the very files that were judged
 	if !o.quiet {
 		opt.Progress = p.tell
 	}
