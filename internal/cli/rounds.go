@@ -20,7 +20,8 @@ type rounds struct {
 	executor
 	from *bases
 	opt  capture.Options
-	tree *base.Worktree // of the base, made when the first target needs it
+	// trees are worktrees of bases, by their refs, made when a target needs one.
+	trees map[string]*base.Worktree
 }
 
 // isRun tells that a target is run here to be measured.
@@ -28,7 +29,7 @@ func isRun(t *budget.Target) bool { return t.Run != nil && t.Dryrun == nil }
 
 // newRounds prepares for the targets; finish removes what their runs need.
 func newRounds(targets []*budget.Target, from *bases, opt capture.Options, e executor) (r *rounds, finish func(), err error) {
-	r = &rounds{executor: e, from: from, opt: opt}
+	r = &rounds{executor: e, from: from, opt: opt, trees: map[string]*base.Worktree{}}
 	if !slices.ContainsFunc(targets, isRun) {
 		return r, func() {}, nil
 	}
@@ -60,8 +61,9 @@ func (r *rounds) judge(w compare.Workload) (result compare.TargetResult, first *
 	if t.Confirm != nil {
 		needed = int(t.Confirm.Value)
 	}
-	_, named := r.from.explicit[t.Name]
-	both := t.BaseRun.Line > 0 && !named
+	// A commit that --base names is run as the base of git is; files are read.
+	ref, named := r.from.explicit[t.Name]
+	both := t.BaseRun.Line > 0 && (!named || r.from.isRef(ref))
 	var heads []compare.Workload
 	for round := 1; ; round++ {
 		head := w
@@ -73,7 +75,7 @@ func (r *rounds) judge(w compare.Workload) (result compare.TargetResult, first *
 					head.Notices = r.exhausted(head)
 				}
 			case both && w.BaseErr == nil:
-				r.runBase(&w, round)
+				r.runBase(&w, ref, round)
 			}
 			if errors.Is(head.HeadErr, errInterrupted) || errors.Is(w.BaseErr, errInterrupted) {
 				return result, nil, errInterrupted
@@ -107,35 +109,37 @@ func (r *rounds) head(t *budget.Target, round int) side {
 	}
 }
 
-// runBase adds one run of the base.
-func (r *rounds) runBase(w *compare.Workload, round int) {
-	f := r.from.at("")
+// runBase adds one run of the base: the commit of ref, or git's where that is empty.
+func (r *rounds) runBase(w *compare.Workload, ref string, round int) {
+	f := r.from.at(ref)
 	w.Base = compare.Base{Kind: "run", Ref: f.commit.Ref, Commit: f.commit.SHA, How: f.commit.How}
 	if f.err != nil || f.tree == nil {
 		w.Base.Kind, w.BaseErr = "none", f.err
 		return
 	}
-	if r.tree == nil {
+	tree := r.trees[ref]
+	if tree == nil {
 		w.BaseErr = r.temp.make(func() (func() error, error) {
-			var err error
-			if r.tree, err = f.tree.Worktree(); err != nil {
+			made, err := f.tree.Worktree()
+			if err != nil {
 				return nil, err
 			}
-			return r.tree.Close, nil
+			tree, r.trees[ref] = made, made
+			return made.Close, nil
 		})
 		if w.BaseErr != nil {
 			return
 		}
 	}
 	t, opt := w.Target, r.opt
-	opt.Root = r.tree.Top()
-	at := side{name: "base", folder: r.tree.Folder, commit: f.commit.Short(), tree: r.tree.Top(), opt: opt, round: round}
+	opt.Root = tree.Top()
+	at := side{name: "base", folder: tree.Folder, commit: f.commit.Short(), tree: tree.Top(), opt: opt, round: round}
 	if sub, err := filepath.Rel(filepath.FromSlash(r.from.folder), filepath.FromSlash(t.Dir())); err == nil {
 		at.folder = filepath.Join(at.folder, sub)
 	}
 	for _, p := range below(r.from.folder, t, t.Captures) {
 		if !path.IsAbs(p) {
-			p = filepath.Join(r.tree.Folder, filepath.FromSlash(p))
+			p = filepath.Join(tree.Folder, filepath.FromSlash(p))
 		}
 		at.captures = append(at.captures, p)
 	}
@@ -147,7 +151,7 @@ func (r *rounds) runBase(w *compare.Workload, round int) {
 		return
 	}
 	if round == 1 {
-		m.Warnings = append(m.Warnings, r.tree.Warnings...)
+		m.Warnings = append(m.Warnings, tree.Warnings...)
 	}
 	w.Runs = append(w.Runs, m)
 }
