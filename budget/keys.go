@@ -159,4 +159,4 @@ var legalKeys, legalNames = func() (map[context][]key, map[context][]string) {
 }()
 
 // labelNames lists the labels that rows carry (measure.Labels).
-var labelNames = []string{"module", "program", "memory_space", "device", "allocator", "pool", "series", "rank", "host", "file", "source"}
+var labelNames = []string{"module", "program", "memory_space", "device", "allocator", "pool", "series", "rank", "host", "file", "source", "step"}

@@ -228,7 +228,7 @@ var malformedBroad = []struct{ name, old, new, want string }{
 	{"waiver metric unknown", "metric: plan.need_bytes", "metric: vram",
 		"19:30: waivers[0].metric: unknown metric \"vram\"; peakgate measure CAPTURE shows the metrics that a capture has [metric]"},
 	{"waiver label unknown", "max: 10 GiB", "max: 10 GiB, select: { modul: x }",
-		"19:70: waivers[0].select: unknown label \"modul\"; did you mean module? labels are module, program, memory_space, device, allocator, pool, series, rank, host, file, source [label]"},
+		"19:70: waivers[0].select: unknown label \"modul\"; did you mean module? labels are module, program, memory_space, device, allocator, pool, series, rank, host, file, source, step [label]"},
 	{"include a glob", "version: 1", "version: 1\nincludes: \"*.yml\"",
 		"2:11: includes: path \"*.yml\" is a glob; name each file [pattern]"},
 	{"include an absolute path", "version: 1", "version: 1\nincludes: /etc/passwd",

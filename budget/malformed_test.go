@@ -98,7 +98,7 @@ var malformed = []struct{ name, old, new, want string }{
 	{"select a text", "{ module: jit_step }", "jit_step",
 		"5:13: targets.train.select: want a mapping of labels to patterns; * and ? are wildcards, got the text \"jit_step\" [type]"},
 	{"select unknown label", "{ module: jit_step }", "{ modul: jit_step }",
-		"5:15: targets.train.select: unknown label \"modul\"; did you mean module? labels are module, program, memory_space, device, allocator, pool, series, rank, host, file, source [label]"},
+		"5:15: targets.train.select: unknown label \"modul\"; did you mean module? labels are module, program, memory_space, device, allocator, pool, series, rank, host, file, source, step [label]"},
 	{"select empty pattern", "{ module: jit_step }", "{ module: \"\" }",
 		"5:23: targets.train.select.module: an empty pattern; * stands for any text [missing]"},
 	{"select a list", "{ module: jit_step }", "{ module: [a, b] }",

@@ -167,8 +167,8 @@ var catalogue = []Metric{
 	{Name: "pool.live_end_bytes", From: "Affon", Unit: ByteUnit, Kind: Observed, Doc: "bytes that the pool keeps for reuse at the end of the capture."},
 	{Name: "region.end_bytes", From: "Affon", Unit: ByteUnit, Kind: Observed, Information: true, Doc: "one of Affon's memory regions (owned, scratch, pool) at the end of the capture."},
 
-	{Name: "growth.bytes_per_step", From: "Affon, PyTorch, XLA, series, watch", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes."},
-	{Name: "growth.blocks_per_step", From: "PyTorch", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step."},
+	{Name: "growth.bytes_per_step", From: "Affon, PyTorch, XLA, series, watch", Unit: BytesPerStep, Kind: Sampled, Doc: "growth per step after warm-up; exact where it is net requested bytes. With the label `step: dump` a step is what lies between two dumps, which may be many steps of the program."},
+	{Name: "growth.blocks_per_step", From: "PyTorch", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of live blocks per step, of the same steps."},
 	{Name: "growth.regions_per_step", From: "series", Unit: CountPerStep, Kind: Sampled, Doc: "growth of the number of memory regions per step."},
 	{Name: "growth.bytes_per_hour", From: "series, watch", Unit: BytesPerHour, Kind: Sampled, Doc: "growth per hour where there are no steps."},
 	{Name: "growth.regions_per_hour", From: "watch", Unit: CountPerHour, Kind: Sampled, Doc: "growth of the number of memory regions per hour."},

@@ -61,10 +61,68 @@ func (e *explainer) snapshots() {
 			}
 			if r := g.cells[metric]; r != nil {
 				e.holders(*r, depth(e.top, i+1), whose)
+				if i == 0 {
+					e.evidence(s)
+				}
 			}
 		}
 	}
 	e.frees(groups[0].facts[0])
+}
+
+// evidenceWords say what decided a class.
+var evidenceWords = map[string]string{
+	"optimizer_frame":     "allocated in an optimizer's step",
+	"module_init":         "allocated while a module was built",
+	"module_move":         "allocated by Module.to or .cuda",
+	"collective_frame":    "allocated by torch.distributed",
+	"workspace_frame":     "a frame names a workspace",
+	"backward_survives":   "allocated by the backward pass and kept after it",
+	"backward_freed":      "allocated by the backward pass and freed in it",
+	"forward_to_backward": "allocated by the forward pass, freed by the backward pass",
+	"forward_freed":       "allocated by the forward pass and not kept for the backward pass",
+	"grows_each_step":     "its site holds more after each step",
+}
+
+// evidence tells what decided the classes of the sites that hold a device's memory,
+// for each class by bytes; shares below a thousandth are left out.
+func (e *explainer) evidence(s *measure.SnapshotFact) {
+	type reason struct{ class, why string }
+	sums := map[reason]measure.Bytes{}
+	var order []reason
+	for _, f := range s.Sites {
+		r, n := reason{f.Class, evidenceWords[f.Evidence]}, f.EndBytes
+		if s.AtPeak {
+			n = f.PeakBytes
+		}
+		if n == 0 || r.why == "" {
+			continue
+		}
+		if sums[r] == 0 {
+			order = append(order, r)
+		}
+		sums[r] += n
+	}
+	order = slices.DeleteFunc(order, func(r reason) bool { return sums[r] < classTotal(*s)/1000 })
+	slices.SortStableFunc(order, func(a, b reason) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a.class+a.why, b.class+b.why))
+	})
+	var parts []string
+	for i, r := range order {
+		if slices.ContainsFunc(order[:i], func(o reason) bool { return o.class == r.class }) {
+			continue
+		}
+		whys := []string{}
+		for _, o := range order[i:] {
+			if o.class == r.class {
+				whys = append(whys, o.why)
+			}
+		}
+		parts = append(parts, plain(r.class)+": "+strings.Join(whys, ", or "))
+	}
+	if len(parts) > 0 {
+		wrapped(e.out, "  ", "    ", "classes, and what decided them: "+strings.Join(parts, " · "))
+	}
 }
 
 // alike groups the devices by their totals, the fullest first.

@@ -158,9 +158,9 @@ func Diff(w io.Writer, d *compare.Diff) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "base  %s\nhead  %s\n", plain(paths(d.BaseInputs)), plain(paths(d.HeadInputs)))
 	if d.Likeness.Verdict != "unknown" {
-		fmt.Fprintf(out, "the two workloads are %s%s\n", d.Likeness.Verdict, notes(d.Likeness.Notes))
+		wrapped(out, "", "  ", "the two workloads are "+string(d.Likeness.Verdict)+notes(d.Likeness.Notes))
 		if len(d.Likeness.Same) > 0 {
-			fmt.Fprintf(out, "in common%s\n", notes(d.Likeness.Same))
+			wrapped(out, "", "  ", "in common"+notes(d.Likeness.Same))
 		}
 	}
 	if v := d.Environment.Head["torch"]; v != "" && v == d.Environment.Base["torch"] {

@@ -277,6 +277,9 @@ func (w *teller) growthRows(labels measure.Labels) (rows []measure.Row, cs []mea
 		return nil, nil
 	}
 	labels = labels.With("series", "live")
+	if t.name == measure.DumpMark { // of another length than a step of the program
+		labels = labels.With("step", "dump")
+	}
 	row := func(name string, slope float64) measure.Row {
 		v := measure.Float(slope)
 		if slope == math.Trunc(slope) && math.Abs(slope) < 1<<53 {
