@@ -21,6 +21,7 @@ func TestEnded(t *testing.T) {
 		{measure.WatchFact{Outcome: measure.OutcomeStopped, Stopped: "over 1 GiB"}, Fail, "the watcher ended the run: over 1 GiB"},
 		{measure.WatchFact{Outcome: measure.OutcomeFailed, ExitCode: &one}, NoData, "the run ended with exit code 1: no whole run was measured"},
 		{measure.WatchFact{Outcome: measure.OutcomeSignal, Signal: "SIGSEGV"}, NoData, "the run was ended by SIGSEGV: no whole run was measured"},
+		{measure.WatchFact{Outcome: measure.OutcomeSignal, Signal: "SIGKILL"}, Fail, "the run was ended by SIGKILL"},
 	} {
 		head := measure.New()
 		head.Rows = append(head.Rows, measure.NewRow("footprint.peak_bytes", measure.Labels{}, measure.Int(5)))

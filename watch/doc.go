@@ -12,14 +12,16 @@
 // only. The tree is walked when the newest process id changed. On macOS the
 // physical footprint comes from proc_pid_rusage and the regions from vmmap.
 //
-// The footprint is PSS plus swap of the tree. A tick whose footprint is not known
-// (memory is shared and the bucket is empty) has none.
+// The footprint is PSS plus swap of the tree. Where memory is shared and the bucket
+// is empty, a control group of the workload's own tells it, for 50 µs: anon, shmem
+// and swap. Without one such a tick has none.
 //
 // Peaks: an interval. Its lower end is the largest sampled footprint or the
 // largest maximum that the kernel kept of one process (VmHWM, wait4), whichever is
 // more; the upper end is the largest sum of high-water marks of processes that
 // lived together. Where the workload can be put into a control group of its own,
-// that group's peak is told too; it counts page cache.
+// that group's peak is told too, and is the upper end where it is less, or more by
+// more than page cache explains: then processes lived that no tick saw.
 //
 // Not seen: work that is handed to a daemon that ran before (docker run, ray
 // start), unless its process is named; memory of tmpfs that nobody has mapped,

@@ -11,6 +11,9 @@ type peaks struct {
 	process int64 // the largest maximum of one process
 	sampled int64 // the largest footprint
 	upper   int64
+	// The most that the processes had mapped of files and swapped out, and that their
+	// control group was charged beside their memory: page cache, the kernel's own.
+	files, swap, beside int64
 	// A newcomer's mark may be its parent's memory, seen between fork and exec: it
 	// is added to before, the sum of its first tick, when the next tick shows that
 	// it is its own.
@@ -68,6 +71,17 @@ func (p *peaks) reaped(maxRSS int64) {
 		p.upper += maxRSS // one that was not seen
 	}
 	p.process = maxRSS
+}
+
+// bound takes the peak of the group. It holds what processes had that no tick saw,
+// and shared memory once, but also page cache: so it is the upper end where it is
+// below the sum of marks, or so far above it that page cache does not explain it.
+// File pages may be charged to others, and swap is not in it.
+func (p *peaks) bound(peak int64) {
+	n := peak + p.files + p.swap
+	if seen := max(p.upper, p.sampled, p.process); p.files > 0 && (n < seen || peak-p.beside > seen) {
+		p.upper = n
+	}
 }
 
 func (p *peaks) summary(s *footprint.Summary) {

@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +36,7 @@ type linux struct {
 	peaks    peaks
 	gpu      *gpu
 	pssError string // why PSS cannot be read at all
+	left     bool   // a process of the workload is not in its control group
 }
 
 func newPlatform(cfg *Config, h *helpers) (platform, error) {
@@ -49,11 +51,14 @@ func newPlatform(cfg *Config, h *helpers) (platform, error) {
 	l := &linux{
 		cfg: cfg, fs: proc.New(root), helpers: h, self: os.Getpid(),
 		// 0.43 ms for 100 MiB of small pages; corrected by each read.
-		pss: newBucket(0.002, 40*time.Millisecond), perByte: 0.43e-3 / (100 << 20),
+		pss: newBucket(0.002, 100*time.Millisecond), perByte: 0.43e-3 / (100 << 20),
 		lastRoll: -time.Hour, lastMark: -time.Hour,
 	}
 	if _, err := l.fs.Stat(l.self); err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", root, err)
+	}
+	if err := ownNamespace(root, l.self); err != nil {
+		return nil, err
 	}
 	skip := func(pid int) bool { h.mu.Lock(); defer h.mu.Unlock(); return h.has(pid) }
 	l.tree = proc.NewTree(l.fs, l.self, skip)
@@ -64,6 +69,15 @@ func newPlatform(cfg *Config, h *helpers) (platform, error) {
 	}
 	l.gpu = newGPU(cfg, h, l.fs)
 	return l, nil
+}
+
+// ownNamespace tells whether a /proc is of another pid namespace: there, our own
+// number is another process, whose children are none of ours.
+func ownNamespace(root string, pid int) error {
+	if self, err := os.Readlink(root + "/self"); err == nil && self != strconv.Itoa(pid) {
+		return fmt.Errorf("%s is of another pid namespace: to it this is process %.20q, not %d; mount one of this namespace (unshare --mount-proc)", root, self, pid)
+	}
+	return nil
 }
 
 // start starts the workload, in a control group of its own where one can be made.
@@ -78,6 +92,10 @@ func (l *linux) start(argv []string, attr *os.ProcAttr) (int, error) {
 	}
 	p, err := os.StartProcess(argv[0], argv, attr)
 	leave()
+	// Until exec the child runs in our memory, and wait4 will tell of that.
+	if s, err := l.fs.Status(l.self); err == nil {
+		l.peaks.self = s.HighWater
+	}
 	if err != nil {
 		l.dropGroup()
 		return 0, err
@@ -210,6 +228,9 @@ func (l *linux) header(h *footprint.Header) {
 	if l.cfg.PSS == PSSOff {
 		h.Sources["footprint_bytes"] = "status RssAnon + RssShmem + VmSwap"
 	}
+	if l.wholeGroup() {
+		h.Sources["footprint_bytes"] += "; where memory is shared and PSS is not read, anon + shmem + swap of memory.stat and the last Pss_File"
+	}
 	if l.grouped {
 		h.Sources["cgroup_bytes"] = "memory.stat"
 		if l.ownGroup == "" {
@@ -235,12 +256,15 @@ func (l *linux) header(h *footprint.Header) {
 }
 
 func (l *linux) summary(s *footprint.Summary) {
-	l.peaks.summary(s)
 	if l.ownGroup != "" {
 		if k := l.group.Read(); k.Peak != nil {
 			s.CgroupPeak = footprint.Known(*k.Peak)
+			if l.wholeGroup() {
+				l.peaks.bound(*k.Peak)
+			}
 		}
 	}
+	l.peaks.summary(s)
 	if n, ok := l.kills(); ok {
 		s.OOMKills = footprint.Known(n)
 		if l.ownGroup == "" && n > 0 {

@@ -209,11 +209,21 @@ func (r *relay) abandon() {
 	}
 }
 
+// Of what the workload prints, so many bytes are searched for steps at once, and so
+// many a second. A flood that is more is passed on at the speed of the pipe: a search
+// costs up to 20 ns a byte, and of the steps in a flood only the last has a time.
+const (
+	searchBurst = 64 << 20
+	searchRate  = float64(4<<20) / float64(time.Second) // a nanosecond
+)
+
 // move passes on what the workload writes. When our own reader has gone away, the
 // workload's stream is closed too, as it would have been without us.
 func (r *relay) move(p pump) {
 	defer p.from.Close()
+	began := time.Now()
 	var lines step.Lines
+	searched := &bucket{rate: searchRate, burst: searchBurst, tokens: searchBurst} // of bytes
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := p.from.Read(buf)
@@ -223,7 +233,10 @@ func (r *relay) move(p pump) {
 				r.find(n == len(buf), func(add func(int64, bool)) {
 					lines.Mark(buf[:n], func(line []byte) { add(r.finder.Channel(line)) })
 				})
+			case r.steps == footprint.StepsRegex && !searched.admit(time.Since(began), time.Duration(n), 0):
+				lines.Pass(buf[:n])
 			case r.steps == footprint.StepsRegex:
+				searched.spend(time.Duration(n))
 				r.find(n == len(buf), func(add func(int64, bool)) {
 					lines.Feed(buf[:n], func(line []byte) { add(r.finder.Line(line)) })
 					add(r.finder.Bar(lines.Rest()))

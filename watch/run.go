@@ -61,7 +61,7 @@ func Run(cfg Config) (Result, error) {
 	path, err := lookup(cfg.Argv[0], cfg.Dir)
 	if err != nil {
 		code := 127
-		if errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EISDIR) {
 			code = 126
 		}
 		return Result{Code: code}, fmt.Errorf("cannot start %.80q: %w", cfg.Argv[0], errors.Unwrap(err))
@@ -249,14 +249,18 @@ func (r *run) tick(step *int64, last bool) {
 	r.limit(s)
 }
 
-// worth tells whether a sample between marks says something new: RSS or the
-// number of processes has moved, PSS was read, or a second has passed.
+// worth tells whether a sample between marks says something new: RSS, the footprint
+// or the number of processes has moved, PSS was read, or a second has passed.
 func (r *run) worth(s footprint.Sample) bool {
-	now, _ := s.RSS.Value()
-	then, _ := r.written.RSS.Value()
-	moved := now - then
 	return !s.PSS.IsZero() || !s.GPU.IsZero() || s.Nproc != r.written.Nproc || r.samples <= 1 ||
-		max(moved, -moved) > max(1<<20, then/100) || r.last-r.writtenT >= time.Second
+		moved(r.written.RSS, s.RSS) || moved(r.written.Footprint, s.Footprint) || r.last-r.writtenT >= time.Second
+}
+
+// moved tells that a level has changed by more than what is noise.
+func moved(from, to footprint.Level) bool {
+	now, ok := to.Value()
+	then, _ := from.Value()
+	return ok && max(now-then, then-now) > max(1<<20, then/100)
 }
 
 // step writes down the steps that have begun. Those that came within a

@@ -95,6 +95,41 @@ func TestForkedSharers(t *testing.T) {
 	}
 }
 
+// TestSharersByGroup: where PSS is not read, the control group counts what is
+// shared once, and its peak is the upper end.
+func TestSharersByGroup(t *testing.T) {
+	t.Parallel()
+	w := begin(t, testConfig{Config: Config{PSS: PSSOff}}, needStory(t), "sharers")
+	w.at(0)
+	w.goOn()
+	l := w.at(1)
+	w.goOn()
+	w.at(2)
+	w.goOn()
+	w.end(0)
+	if w.summary.CgroupPeak.IsZero() {
+		t.Skip("no control group of the workload's own can be made here")
+	}
+	near(t, "four workers", w.footprint(l), 80*miB, 4*slack)
+	lower, _ := w.summary.FootprintPeak.Value()
+	near(t, "peak", lower, 80*miB, 4*slack)
+	if upper, _ := w.summary.UpperPeak.Value(); upper < lower || upper > 110*miB {
+		t.Errorf("upper end %d B, want the group's peak, not the sum of marks", upper)
+	}
+}
+
+// TestSmallWorkload: wait4 tells also of the memory that the child was born in,
+// which is the watcher's.
+func TestSmallWorkload(t *testing.T) {
+	t.Parallel()
+	w := begin(t, testConfig{}, needStory(t), "leak", "1")
+	w.steps(0)
+	w.end(0)
+	if n, ok := w.summary.ProcessPeak.Value(); !ok || n < 2*miB || n > 6*miB {
+		t.Errorf("largest process %d B, want 2 MiB and a C library", n)
+	}
+}
+
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	t.Parallel()
 	w := begin(t, testConfig{Config: Config{PSS: PSSAlways}}, needStory(t), "shared")

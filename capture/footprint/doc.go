@@ -27,7 +27,8 @@
 // no footprint; one that the kernel killed for memory, or that was over a limit,
 // keeps its numbers, and its [measure.WatchFact] makes it fail.
 //
-// A last line that was cut off is left out, and said; so is that a summary is missing.
+// Lines that were torn, as by a full disk, and a last one that was cut off are left
+// out, and said; so is that a summary is missing.
 //
 // Cost: one pass; a line and at most 4,096 points a series are held.
 //

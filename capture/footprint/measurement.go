@@ -122,7 +122,9 @@ func (c *Capture) peaks(out *measure.Measurement, why string) {
 		out.Rows = append(out.Rows, r)
 	}
 	if upper > 0 && why == "" {
-		out.Rows = append(out.Rows, measure.NewRow("footprint.peak_upper_bytes", none, measure.Int(max(upper, sampled, process))))
+		upper = max(upper, sampled, process)
+		out.Rows = append(out.Rows, measure.NewRow("footprint.peak_upper_bytes", none, measure.Int(upper)))
+		c.doubtful(out, max(sampled, process), upper)
 	}
 	if c.affon != nil {
 		return
@@ -140,6 +142,16 @@ func (c *Capture) peaks(out *measure.Measurement, why string) {
 	}
 }
 
+// doubtful warns of a peak that was hardly looked for: processes share memory, and
+// most samples are without a footprint.
+func (c *Capture) doubtful(out *measure.Measurement, lower, upper int64) {
+	if n := c.footprint.byTime.N; 2*int64(n) < c.samples && lower > 0 && upper-lower > max(16<<20, lower/8) {
+		out.Warnings = append(out.Warnings, fmt.Sprintf(
+			"%d of %d samples have a footprint: its peak lies between %s and %s; peakgate watch --pss always reads it at each, and so does a control group of the run's own",
+			n, c.samples, measure.Bytes(lower), measure.Bytes(upper)))
+	}
+}
+
 // maxima gives the largest footprint of all samples, the kernel's largest maximum of
 // one process, and the largest sum of such maxima; 0 for what the file does not tell.
 func (c *Capture) maxima() (sampled, process, upper int64) {
@@ -152,8 +164,9 @@ func (c *Capture) maxima() (sampled, process, upper int64) {
 		sampled = max(sampled, n)
 		n, _ = s.ProcessPeak.Value()
 		process = max(process, n)
-		n, _ = s.UpperPeak.Value()
-		upper = max(upper, n)
+		if n, ok := s.UpperPeak.Value(); ok {
+			upper = n // the watcher knows more than the marks in the file
+		}
 	}
 	return sampled, process, upper
 }

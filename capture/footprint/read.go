@@ -35,6 +35,7 @@ type Capture struct {
 	kills                  int64
 	gaps, longestGap       int64
 	last                   int64 // t_ms of the last sample
+	torn, tornAt           int   // lines that are no JSON, and the first of them
 	reason                 string
 }
 
@@ -76,7 +77,14 @@ func Read(r io.Reader, name string) (*Capture, error) {
 			break
 		}
 		if err := c.take(l, line); err != nil {
-			return nil, err
+			if (c.Header == nil && c.affon == nil) || json.Valid(line) {
+				return nil, err
+			}
+			// The disk was full for a while, or the machine stopped: the lines around
+			// this one are whole.
+			if c.torn++; c.torn == 1 {
+				c.tornAt = l.N
+			}
 		}
 	}
 	if err := c.finish(l); err != nil {
@@ -125,10 +133,11 @@ func (c *Capture) take(l *lines.Reader, line []byte) error {
 		return err
 	}
 	if kind.Summary {
-		c.Summary = &Summary{}
-		if err := json.Unmarshal(line, c.Summary); err != nil {
+		s := &Summary{}
+		if err := json.Unmarshal(line, s); err != nil {
 			return wrong(l, line, "summary: ", err)
 		}
+		c.Summary = s
 		return nil
 	}
 	var e Event
@@ -248,6 +257,9 @@ func (t *track) add(s *Sample, l Level) {
 }
 
 func (c *Capture) finish(l *lines.Reader) error {
+	if c.torn > 0 {
+		c.warn("torn lines: %d, the first is line %d; they are left out, and what they said is not known", c.torn, c.tornAt)
+	}
 	switch {
 	case c.affon != nil:
 		c.affonEnd()

@@ -113,6 +113,44 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// TestTornLines: the lines around one that was torn are whole.
+func TestTornLines(t *testing.T) {
+	sample := func(tms, n int) string {
+		return fmt.Sprintf(`{"t_ms":%d,"step":null,"nproc":1,"footprint_bytes":%d}`, tms, n) + "\n"
+	}
+	const summary = `{"summary":true,"t_ms":9,"exit_code":0,"samples":3,"processes":1,"footprint_peak_bytes":400}` + "\n"
+	for _, torn := range []string{`{"t_ms":2,"foot`, `{"t_ms":2,"step":nu{"t_ms":3,"nproc":1}`, "\x00\x00\x00", `{"summary":true,"t_ms":`} {
+		m := read(t, header+sample(1, 100)+torn+"\n"+torn+"\n"+sample(5, 200)+summary)
+		if got := rows(m); !strings.Contains(got, "footprint.peak_bytes{} 400 B sampled of 2\n") {
+			t.Errorf("%q: got\n%s", torn, got)
+		}
+		want := "torn lines: 2, the first is line 3; they are left out, and what they said is not known"
+		if len(m.Warnings) != 1 || m.Warnings[0] != want {
+			t.Errorf("%q: warnings %q, want %q", torn, m.Warnings, want)
+		}
+	}
+}
+
+// TestDoubtfulPeak: where most samples have no footprint, and the ends of the peak
+// are far apart, that is said.
+func TestDoubtfulPeak(t *testing.T) {
+	const rest = `{"t_ms":2,"step":null,"nproc":5,"rss_bytes":1000}
+{"t_ms":3,"step":null,"nproc":5,"rss_bytes":1000}
+{"summary":true,"t_ms":9,"exit_code":0,"samples":3,"processes":5,"process_peak_bytes":211292160,"upper_peak_bytes":%d}
+`
+	text := header + `{"t_ms":1,"step":null,"nproc":1,"footprint_bytes":209715200,"high_water_bytes":1050857472}` + "\n"
+	wide := read(t, text+fmt.Sprintf(rest, 1050857472))
+	want := "1 of 3 samples have a footprint: its peak lies between 201.50 MiB and 1002.18 MiB"
+	if len(wide.Warnings) != 1 || !strings.HasPrefix(wide.Warnings[0], want) {
+		t.Errorf("warnings %q, want %q", wide.Warnings, want)
+	}
+	// The watcher knows an upper end that is below the sum of marks.
+	narrow := read(t, text+fmt.Sprintf(rest, 212000000))
+	if got := rows(narrow); len(narrow.Warnings) != 0 || !strings.Contains(got, "footprint.peak_upper_bytes{} 212,000,000 B") {
+		t.Errorf("warnings %q\n%s", narrow.Warnings, got)
+	}
+}
+
 func TestNoFootprint(t *testing.T) {
 	m := read(t, header+`{"t_ms":1,"step":null,"nproc":1,"rss_bytes":7,"footprint_bytes":null,"reasons":{"footprint_bytes":"permission denied"}}`+"\n"+
 		`{"summary":true,"t_ms":2,"exit_code":0,"oom_kills":null,"samples":1,"processes":1,"reasons":{"oom_kills":"no control group"}}`+"\n")
@@ -164,7 +202,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a step without a number", header + `{"t_ms":5,"event":"step"}` + "\n", "x:2:1: event step: no step"},
 		{"two runs", header + sample + summary + header, "x:4:1: a line behind the summary: want each run in a file of its own"},
 		{"two headers", header + header, "x:2:1: a second header: want each run in a file of its own"},
-		{"broken inside", header + "{\"t_ms\":5\n" + sample, "x:2:9: sample: unexpected end of JSON input"},
+		{"only torn lines", header + "{\"t_ms\":5\n", "x:3: no sample: the watcher was ended before its first one"},
 		{"no object", header + "[]\n", "x:2:1: sample: want one JSON object a line, got array"},
 		{"Affon: a key is missing", strings.Replace(first, `"pid":4242,`, "", 1) + "\n", "x:1:1: pid: want it in every line of metal-footprint-watch.sh, found none"},
 		{"Affon: a key is null", strings.Replace(first, `4242`, "null", 1) + "\n", "x:1:1: pid: want it in every line of metal-footprint-watch.sh, found none"},

@@ -87,7 +87,8 @@ func (w *watchFlags) run(args []string, s Streams) (int, error) {
 	if err := cfg.Check(); err != nil {
 		return ExitUsage, usagef("watch: %v", err)
 	}
-	out, err := os.Create(w.output)
+	// Not for reading: a pipe whose reader has gone must say so.
+	out, err := os.OpenFile(w.output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return ExitNoData, fmt.Errorf("%s: cannot write: %w", w.output, cause(err))
 	}
@@ -106,6 +107,9 @@ func (w *watchFlags) run(args []string, s Streams) (int, error) {
 		w.tell(s, taps, result.Code != 0)
 	}
 	if err != nil {
+		if info, e := out.Stat(); e == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			os.Remove(w.output) // nothing was run
+		}
 		if result.Code == 0 {
 			result.Code = ExitNoData
 		}

@@ -21,8 +21,10 @@ type Counters struct {
 	// Held is anon + shmem: the kernel's memory and page cache left out, which
 	// memory.current and the peak count.
 	Held *int64
-	Peak *int64
-	Swap *int64
+	// Usage is all that is charged to the group, and Peak the most that was.
+	Usage *int64
+	Peak  *int64
+	Swap  *int64
 	// Kills counts processes of the group that the kernel killed for memory.
 	Kills *int64
 }
@@ -110,6 +112,11 @@ func hasWord(list, word string) bool {
 // Read reads the counters; what a kernel does not tell is nil.
 func (c Cgroup) Read() Counters {
 	var k Counters
+	usage := "memory.current"
+	if c.V1 {
+		usage = "memory.usage_in_bytes"
+	}
+	k.Usage = c.number(usage) // before the rest: memory that comes between is not taken for page cache
 	stat := c.table("memory.stat")
 	anon, shmem := "anon", "shmem"
 	if c.V1 {

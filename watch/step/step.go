@@ -1,14 +1,19 @@
 package step
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // pattern is one way to print a step; the first group is its number.
 type pattern struct {
 	re *regexp.Regexp
+	// word, in small letters, is in each line that matches: most lines are passed over
+	// without the expression. Empty for a user's own.
+	word string
 	// bar tells that it is a progress bar: those also count files, batches of a
 	// tokenizer and downloads, so a line that says "step" takes their place.
 	bar bool
@@ -16,13 +21,13 @@ type pattern struct {
 
 // builtin are tried in this order, the most certain first.
 var builtin = []pattern{
-	{re: regexp.MustCompile(`(?i)\b(?:global_?)?step\s*[=: #]\s*(\d+)\b`)},                       // step=5, Step 5 |, step: 5, global_step=5; Affon's epoch 1 batch 2/9: step=5
-	{re: regexp.MustCompile(`(?i)\bstep\s*\[?\s*(\d+)\s*/\s*\d+`)},                               // Step [5/100]
-	{re: regexp.MustCompile(`(?i)\b(?:iter|iteration|it)\s*[=:#]?\s*\[?\s*(\d+)\b`)},             // iter: 5, iteration 5/30, it 5/100
-	{re: regexp.MustCompile(`(?i)\bepoch\s*\[?\d+(?:/\d+)?\]?\s*[,: ]*\s*\[\s*(\d+)\s*/\s*\d+`)}, // Epoch [1][5/100], Epoch: [1] [ 5/100]
-	{re: regexp.MustCompile(`(?i)\bbatch\s*[=:#]?\s*\[?\s*(\d+)\b`)},                             // batch 5/100
-	{re: regexp.MustCompile(`\b(\d+)/\d+ \[`), bar: true},                                        // tqdm:  5%|▌ | 5/100 [00:01<00:19
-	{re: regexp.MustCompile(`(?:^|\s)(\d+)/\d+ (?:\[|━|\x1b)`), bar: true},                       // Keras: 5/100 ━━━━
+	{word: "step", re: regexp.MustCompile(`(?i)\b(?:global_?)?step\s*[=: #]\s*(\d+)\b`)},                        // step=5, Step 5 |, step: 5, global_step=5; Affon's epoch 1 batch 2/9: step=5
+	{word: "step", re: regexp.MustCompile(`(?i)\bstep\s*\[?\s*(\d+)\s*/\s*\d+`)},                                // Step [5/100]
+	{word: "it", re: regexp.MustCompile(`(?i)\b(?:iter|iteration|it)\s*[=:#]?\s*\[?\s*(\d+)\b`)},                // iter: 5, iteration 5/30, it 5/100
+	{word: "epoch", re: regexp.MustCompile(`(?i)\bepoch\s*\[?\d+(?:/\d+)?\]?\s*[,: ]*\s*\[\s*(\d+)\s*/\s*\d+`)}, // Epoch [1][5/100], Epoch: [1] [ 5/100]
+	{word: "batch", re: regexp.MustCompile(`(?i)\bbatch\s*[=:#]?\s*\[?\s*(\d+)\b`)},                             // batch 5/100
+	{word: "/", re: regexp.MustCompile(`\b(\d+)/\d+ \[`), bar: true},                                            // tqdm:  5%|▌ | 5/100 [00:01<00:19
+	{word: "/", re: regexp.MustCompile(`(?:^|\s)(\d+)/\d+ (?:\[|━|\x1b)`), bar: true},                           // Keras: 5/100 ━━━━
 }
 
 // Finder finds steps in the lines of one run. It is not for several goroutines.
@@ -61,15 +66,29 @@ func (f *Finder) Line(line []byte) (step int64, ok bool) { return f.find(line, f
 // Bar is Line for one that has not ended: a bar stands after \r until it is drawn
 // again. Its number is whole, since more follows it in the pattern; that of another
 // line may be cut.
-func (f *Finder) Bar(part []byte) (step int64, ok bool) { return f.find(part, true) }
+func (f *Finder) Bar(part []byte) (step int64, ok bool) {
+	if len(part) > maxBar {
+		return 0, false
+	}
+	return f.find(part, true)
+}
+
+// maxBar is more than a bar of any terminal's width, with its colours.
+const maxBar = 2 << 10
 
 func (f *Finder) find(line []byte, bar bool) (step int64, ok bool) {
+	if bytes.IndexAny(line, "0123456789") < 0 {
+		return 0, false
+	}
 	for i, p := range f.patterns {
 		if bar && !p.bar {
 			continue
 		}
 		if f.chosen >= 0 && i != f.chosen && (!f.patterns[f.chosen].bar || p.bar) {
 			continue // the run's pattern stays, but for a bar
+		}
+		if p.word != "" && !contains(line, p.word) {
+			continue
 		}
 		m := p.re.FindSubmatch(line)
 		if m == nil {
@@ -85,6 +104,17 @@ func (f *Finder) find(line []byte, bar bool) (step int64, ok bool) {
 		return f.count.next(n)
 	}
 	return 0, false
+}
+
+// contains tells that an ASCII word, in small letters, is in a line in any letters.
+func contains(line []byte, word string) bool {
+	first := word[0]
+	for i := 0; i+len(word) <= len(line); i++ {
+		if line[i]|0x20 == first|0x20 && strings.EqualFold(string(line[i:i+len(word)]), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // Channel gives the step of one line of a marker channel: its number, or the next

@@ -2,6 +2,7 @@ package step
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -108,6 +109,39 @@ func TestChannel(t *testing.T) {
 	}
 	if want := []int64{1, 2, 3, 4, 5, 10}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestPass: of what is passed over, and of the line that goes on behind it, nothing
+// is found: its number may be cut.
+func TestPass(t *testing.T) {
+	var l Lines
+	var got []string
+	add := func(line []byte) { got = append(got, string(line)) }
+	l.Feed([]byte("a\nstep 1"), add)
+	l.Pass([]byte("0\nstep 1"))
+	l.Feed([]byte("2"), add)
+	l.Feed([]byte("3\nb\n"), add)
+	l.Pass([]byte("whole\n"))
+	l.Feed([]byte("c\rd"), add)
+	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) || string(l.Rest()) != "d" {
+		t.Errorf("got %q and %q, want %q and d", got, l.Rest(), want)
+	}
+}
+
+// BenchmarkSearch is the search in what a workload prints, with and without steps.
+func BenchmarkSearch(b *testing.B) {
+	for name, line := range map[string]string{"none": "nothing of the kind here, but a long line of text\n", "number": "loss 5.123 of some line here that is long enough\n", "step": "step 5 of some line here that is long enough\n", "dots": "................................................"} {
+		b.Run(name, func(b *testing.B) {
+			text := []byte(strings.Repeat(line, 32<<10/len(line)))
+			f, _ := NewFinder(nil)
+			var l Lines
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				l.Feed(text, func(line []byte) { f.Line(line) })
+				f.Bar(l.Rest())
+			}
+		})
 	}
 }
 
