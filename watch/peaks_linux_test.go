@@ -60,3 +60,24 @@ func TestOtherNamespace(t *testing.T) {
 		t.Errorf("another's: %v", err)
 	}
 }
+
+// TestAtOnce: processes that share memory are read one after the other, and their
+// sum may be more than ever was.
+func TestAtOnce(t *testing.T) {
+	l := &linux{}
+	for _, tt := range []struct{ whole, group, want int64 }{
+		{84 * miB, 80 * miB, 80 * miB},
+		{80 * miB, 80*miB - 4096, 80 * miB}, // the counters lag
+		{80 * miB, 100 * miB, 80 * miB},     // files of tmpfs that nobody has mapped
+		{80 * miB, 10 * miB, 10 * miB},
+		{80 * miB, 10 * miB, 10 * miB},
+		{80 * miB, 10 * miB, 80 * miB}, // it left the group
+	} {
+		if got := l.atOnce(tt.whole, tt.group); got != tt.want {
+			t.Errorf("PSS %d, group %d: got %d, want %d", tt.whole, tt.group, got, tt.want)
+		}
+	}
+	if !l.left {
+		t.Error("the group still counts")
+	}
+}

@@ -37,6 +37,7 @@ type linux struct {
 	gpu      *gpu
 	pssError string // why PSS cannot be read at all
 	left     bool   // a process of the workload is not in its control group
+	below    int    // how often on end the group told less than PSS
 }
 
 func newPlatform(cfg *Config, h *helpers) (platform, error) {

@@ -191,10 +191,25 @@ func (l *linux) readPSS(s *footprint.Sample, members []*proc.Member, now time.Du
 	s.LazyFree = footprint.Known(sum.LazyFree)
 	whole := sum.PSS + sum.SwapPSS
 	s.Footprint = footprint.Known(whole)
-	if n, ok := l.groupFootprint(s, members); ok && n < whole-max(2<<20, whole/16) {
-		l.left = true
+	if n, ok := l.groupFootprint(s, members); ok {
+		s.Footprint = footprint.Known(l.atOnce(whole, n))
 	}
 	return true
+}
+
+// atOnce chooses between the sum of PSS, whose processes were read one after the
+// other while pages passed between them, and what the group says, which bounds it:
+// unless it is far below again and again, when processes must have left the group.
+func (l *linux) atOnce(whole, group int64) int64 {
+	if group >= whole-max(1<<20, whole/64) { // within the error of the counters
+		l.below = 0
+		return whole
+	}
+	if l.below++; l.below >= 3 {
+		l.left = true
+		return whole
+	}
+	return group
 }
 
 // wholeGroup tells that the control group is the workload's own and holds all of
