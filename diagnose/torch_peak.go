@@ -77,7 +77,7 @@ func activationPressure(_ *measure.Measurement, s *measure.SnapshotFact) []measu
 
 // recomputes tells that activation checkpointing is in use.
 func recomputes(s *measure.SnapshotFact) bool {
-	return slices.ContainsFunc(s.Sites, func(e measure.SiteFact) bool { return e.Phase == measure.PhaseRecompute })
+	return slices.ContainsFunc(s.Sites, func(e measure.SiteFact) bool { return e.Recomputed || e.Phase == measure.PhaseRecompute })
 }
 
 // repeats is how many alike modules there seem to be: the fewest blocks of any

@@ -316,3 +316,27 @@ func TestMadeFailures(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckpointOnOneLine: a program whose one line serves the forward pass and its
+// recomputation; what the head lost is told all the same.
+func TestCheckpointOnOneLine(t *testing.T) {
+	open := func(side string) *measure.Measurement {
+		m, err := capture.Measure("", []string{filepath.Join("..", "fixtures", "torch", "checkpoint_"+side+".pickle.gz")}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	base, head := open("base"), open("head")
+	found := slices.DeleteFunc(Changed(Input{Base: base, Head: head}), func(f measure.Finding) bool { return f.Severity == Note })
+	if got := rules(found); got != "torch-checkpointing-removed" {
+		t.Fatalf("findings %q", got)
+	}
+	// torch.cuda.memory_stats()["requested_bytes.all.peak"] printed the two peaks.
+	if f := found[0]; f.SavingBytes != 321_938_472-224_426_024 || place(f.Source) != "train.py:7" {
+		t.Errorf("%+v", f)
+	}
+	if got := rules(Changed(Input{Base: head, Head: base})); strings.Contains(got, "torch-checkpointing-removed") {
+		t.Errorf("the other way: %q", got)
+	}
+}

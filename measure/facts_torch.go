@@ -108,11 +108,14 @@ type SiteFact struct {
 	// grows_each_step, survives_steps, none.
 	Evidence string `json:"evidence"`
 	// Phase is where it is allocated; empty where stacks do not tell.
-	Phase      string `json:"phase,omitempty"`
-	PeakBytes  Bytes  `json:"peak_bytes"`
-	PeakBlocks int64  `json:"peak_blocks"`
-	EndBytes   Bytes  `json:"end_bytes"`
-	EndBlocks  int64  `json:"end_blocks"`
+	Phase string `json:"phase,omitempty"`
+	// Recomputed tells that a checkpointed function computes here again, whatever
+	// the site's Phase is: one line can serve both passes.
+	Recomputed bool  `json:"recomputed,omitempty"`
+	PeakBytes  Bytes `json:"peak_bytes"`
+	PeakBlocks int64 `json:"peak_blocks"`
+	EndBytes   Bytes `json:"end_bytes"`
+	EndBlocks  int64 `json:"end_blocks"`
 	// What the counted steps added, in all; Steps.Counted says over how many.
 	GrewBytes  Bytes `json:"grew_bytes,omitempty"`
 	GrewBlocks int64 `json:"grew_blocks,omitempty"`

@@ -220,7 +220,8 @@ func (w *teller) siteFacts() []measure.SiteFact {
 			if u.later > most {
 				f = freedLater
 			}
-			at(id, f, [3]int64{0, 0, u.allocated})
+			fact := at(id, f, [3]int64{0, 0, u.allocated})
+			fact.Recomputed = fact.Recomputed || w.s.phase(id) == recomputePhase
 		}
 	}
 	n := max(1, int64(len(w.table.counted)))
