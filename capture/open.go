@@ -66,28 +66,11 @@ func (e *FormatError) Error() string {
 // Open reads one capture file into a measurement of its own. On error the
 // measurement is nil.
 func Open(path string, opt Options) (*measure.Measurement, error) {
-	f, err := os.Open(path)
+	f, r, size, err := open(path)
 	if err != nil {
-		return nil, pathError(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, pathError(err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory; want a capture file", path)
-	}
-	size := int64(-1)
-	var r io.Reader = f
-	if info.Mode().IsRegular() {
-		size = info.Size()
-		if size == 0 {
-			return nil, fmt.Errorf("%s: empty file: the writer was interrupted or has not run; make the capture again", path)
-		}
-	} else {
-		r = struct{ io.Reader }{f} // a pipe cannot seek, whatever *os.File says
-	}
 	if !opt.Hash || size < 0 {
 		return read(r, size, path, opt)
 	}
@@ -99,8 +82,54 @@ func Open(path string, opt Options) (*measure.Measurement, error) {
 	return m, err
 }
 
-// read sniffs and reads an opened capture of the given size (-1: not known).
-func read(r io.Reader, size int64, path string, opt Options) (*measure.Measurement, error) {
+// Content opens a capture file and hands on what a reader takes: the first bytes, by
+// which a format is told, and the whole content, unpacked, of size bytes (-1: not
+// known). It serves those who want a reader's records, not a measurement.
+func Content(path string, opt Options, use func(head []byte, content io.Reader, size int64) error) error {
+	f, r, size, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	p, err := opened(r, size, path, opt)
+	if err != nil {
+		return err
+	}
+	return use(p.head, p.content, p.size)
+}
+
+// open opens a file; size is -1 where it is not known.
+func open(path string) (f *os.File, r io.Reader, size int64, err error) {
+	if f, err = os.Open(path); err != nil {
+		return nil, nil, 0, pathError(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = pathError(err)
+	case info.IsDir():
+		err = fmt.Errorf("%s: is a directory; want a capture file", path)
+	case !info.Mode().IsRegular():
+		return f, struct{ io.Reader }{f}, -1, nil // a pipe cannot seek, whatever *os.File says
+	case info.Size() == 0:
+		err = fmt.Errorf("%s: empty file: the writer was interrupted or has not run; make the capture again", path)
+	default:
+		return f, f, info.Size(), nil
+	}
+	f.Close()
+	return nil, nil, 0, err
+}
+
+// plainContent is what a file holds once it is unpacked.
+type plainContent struct {
+	head    []byte
+	content io.Reader
+	size    int64 // -1: not known
+	counted *counter
+}
+
+// opened looks at the beginning of an opened capture and undoes its compression.
+func opened(r io.Reader, size int64, path string, opt Options) (*plainContent, error) {
 	counted := &counter{r: r, path: path, total: size, tell: opt.Progress}
 	if seeker, ok := r.(io.Seeker); ok {
 		counted.seeker = seeker
@@ -121,19 +150,28 @@ func read(r io.Reader, size int64, path string, opt Options) (*measure.Measureme
 		}
 		counted = inner
 	}
-	format, read := choose(head)
-	if read == nil {
-		return nil, &FormatError{Path: path, Hint: describe(head)}
+	return &plainContent{head, content, size, counted}, nil
+}
+
+// read sniffs and reads an opened capture of the given size (-1: not known).
+func read(r io.Reader, size int64, path string, opt Options) (*measure.Measurement, error) {
+	p, err := opened(r, size, path, opt)
+	if err != nil {
+		return nil, err
 	}
-	m, err := read(content, size, path, opt)
+	format, read := choose(p.head)
+	if read == nil {
+		return nil, &FormatError{Path: path, Hint: describe(p.head)}
+	}
+	m, err := read(p.content, p.size, path, opt)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: internal error: the %s reader made an inconsistent measurement: %w", path, format, err)
 	}
-	if size < 0 {
-		size = counted.done
+	if size = p.size; size < 0 {
+		size = p.counted.done
 	}
 	relativeSources(m, opt.Root)
 	m.Inputs = append([]measure.Input{{Path: path, Format: format, Bytes: measure.Bytes(size)}}, m.Inputs...)

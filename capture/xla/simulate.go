@@ -17,8 +17,9 @@ type Simulation struct {
 	Position      int
 	// Ranges are the live ranges in the order in which the buffers came to life.
 	Ranges []LiveRange
-	// Curve is the heap before each event, and after the last one.
-	Curve []int64
+	// Curve is the heap before each event, and after the last one; Unpadded is the
+	// same without padding, as XProf counts it.
+	Curve, Unpadded []int64
 
 	sharers map[int32][]int32 // buffer whose memory is shared → those who came to share it
 }
@@ -89,7 +90,7 @@ func (m *Module) chooseTrace(space MemorySpace) int {
 func (m *Module) simulate(trace int) (*Simulation, error) {
 	a, l := m.Assignment, m.find()
 	events := a.Traces[trace].Events
-	s := &Simulation{Trace: trace, Curve: make([]int64, 0, len(events)+1), sharers: map[int32][]int32{}}
+	s := &Simulation{Trace: trace, Curve: make([]int64, 0, len(events)+1), Unpadded: make([]int64, 0, len(events)+1), sharers: map[int32][]int32{}}
 	var heap, unpadded int64
 	h := newHeap(len(a.Buffers))
 	open := make([]int, len(a.Buffers)) // buffer → 1 + index of its open range
@@ -115,7 +116,7 @@ func (m *Module) simulate(trace int) (*Simulation, error) {
 		return nil
 	}
 	for e, ev := range events {
-		s.Curve = append(s.Curve, heap)
+		s.Curve, s.Unpadded = append(s.Curve, heap), append(s.Unpadded, unpadded)
 		b, ok := l.buffer[ev.Buffer]
 		if !ok {
 			return nil, fmt.Errorf("event %d: buffer %d is not among the logical buffers", e, ev.Buffer)
@@ -156,7 +157,7 @@ func (m *Module) simulate(trace int) (*Simulation, error) {
 			s.PeakBytes, s.UnpaddedBytes, s.Position = heap, unpadded, e
 		}
 	}
-	s.Curve = append(s.Curve, heap)
+	s.Curve, s.Unpadded = append(s.Curve, heap), append(s.Unpadded, unpadded)
 	return s, nil
 }
 

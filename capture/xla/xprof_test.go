@@ -134,6 +134,10 @@ func compareViewer(t *testing.T, m *Module, space MemorySpace, v *viewer) {
 		curve[i] = mib(x) - p.IndefiniteBytes
 	}
 	check("curve", curve, s.Curve)
+	for i, x := range v.UnpaddedSizes {
+		curve[i] = mib(x) - p.IndefiniteBytes
+	}
+	check("unpadded curve", curve[:len(v.UnpaddedSizes)], s.Unpadded)
 	for e, ev := range m.Assignment.Traces[s.Trace].Events {
 		check("instruction of an event", v.InstructionSeq[e], ev.Instruction)
 	}

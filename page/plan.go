@@ -1,0 +1,181 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/peakgate/peakgate/capture/xla"
+)
+
+// kinds are XProf's words for the types of allocations.
+var kinds = map[xla.AllocationKind]string{
+	xla.Argument: "Parameter", xla.Output: "Output", xla.Constant: "Constant", xla.Temp: "Temporary", xla.ThreadLocal: "Thread-local",
+}
+
+// Plans gives the plans of a capture, of each module in each memory space that holds
+// anything, the largest first.
+func Plans(c *xla.Capture) Side {
+	s := Side{Name: clean(c.Name), Format: c.Format, Views: []View{}}
+	type found struct {
+		m *xla.Module
+		v *xla.View
+	}
+	var all []found
+	for _, m := range c.Modules {
+		for _, space := range m.Spaces() {
+			v, err := m.View(space)
+			switch {
+			case err != nil:
+				s.warn("%s in %s memory is not shown: %v", m.Title(), space, err)
+			case v.NeedBytes > 0 || v.Steps > 0:
+				all = append(all, found{m, v})
+			}
+		}
+		if len(m.Spaces()) == 0 {
+			s.warn("%s: the capture holds no plan of this module", m.Title())
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.v.NeedBytes, a.v.NeedBytes) })
+	if n := len(all) - maxViews; n > 0 {
+		s.warn("the %d smallest plans of %d are not shown", n, len(all))
+		all = all[:maxViews]
+	}
+	b := plans{side: &s, stacks: map[string]int{}}
+	share := max(1, len(all))
+	b.points = min(viewPoints, max(40, totalPoints/share))
+	b.buffers = min(viewBuffers, max(15, totalBuffers/share))
+	for _, f := range all {
+		s.Views = append(s.Views, b.view(f.m, f.v))
+	}
+	return s
+}
+
+// maxWarnings is how many warnings a page shows; a capture may have any number of modules.
+const maxWarnings = 50
+
+func (s *Side) warn(format string, args ...any) {
+	if len(s.Warnings) < maxWarnings {
+		s.Warnings = append(s.Warnings, clean(fmt.Sprintf(format, args...)))
+	}
+}
+
+// plans builds the views of a side.
+type plans struct {
+	side            *Side
+	stacks          map[string]int // text of a stack → its index plus one
+	frames          int
+	points, buffers int // what each view may keep
+}
+
+func (b *plans) view(m *xla.Module, v *xla.View) View {
+	out := View{
+		Module: clean(m.Title()), Name: clean(m.Name), Space: v.Space.String(), Entry: clean(v.Entry),
+		Steps: v.Steps, Figures: figures(m, v), NoPeak: v.NoPeak,
+		Curve: Curve{X: []int{}, Bytes: []int64{}, Unpadded: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
+	}
+	if v.Peak != nil {
+		out.Peak = &Peak{Bytes: v.Peak.HeapBytes, Unpadded: v.Peak.UnpaddedBytes}
+		if sim := v.Peak.Simulation; sim != nil {
+			out.Peak.X = sim.Position + 1
+		}
+		b.curve(&out, v)
+	}
+	var y int64
+	for _, a := range v.Allocations {
+		out.Allocations = append(out.Allocations, Allocation{Index: a.Index, Kind: kinds[a.Kind], Bytes: a.SizeBytes, Y: y})
+		y += a.SizeBytes
+	}
+	var kept []int
+	kept, out.LeftOut = largest(v.Buffers, b.buffers)
+	ids := map[string]int{}
+	for _, i := range kept {
+		out.Buffers = append(out.Buffers, b.buffer(m, &v.Buffers[i], out.Allocations, ids))
+	}
+	// A module has tens of allocations; the bound is for those that are made up.
+	out.Allocations = out.Allocations[:min(len(out.Allocations), 4*b.buffers)]
+	return out
+}
+
+func (b *plans) curve(out *View, v *xla.View) {
+	if len(v.Curve) == 0 {
+		return
+	}
+	out.Curve.X = thin(v.Curve, out.Peak.X, b.points)
+	for _, x := range out.Curve.X {
+		out.Curve.Bytes = append(out.Curve.Bytes, v.Curve[x])
+		out.Curve.Unpadded = append(out.Curve.Unpadded, v.Unpadded[x])
+		name := ""
+		if x > 0 {
+			name = v.Instructions[x-1] // that which brought the heap here
+		}
+		out.Curve.Instructions = append(out.Curve.Instructions, clean(name))
+	}
+}
+
+func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids map[string]int) Buffer {
+	out := Buffer{
+		Name: clean(f.Name), Op: clean(f.OpName), Opcode: clean(f.Opcode), Kind: kinds[f.Kind], Class: string(f.Class),
+		Bytes: f.SizeBytes, Unpadded: f.UnpaddedBytes, ViewerUnpadded: f.ViewerUnpaddedBytes,
+		Start: f.Start + 1, End: f.End + 1, AtPeak: f.AtPeak, // event e moves the curve at e+1
+	}
+	if f.Kind != xla.Temp {
+		out.Start = 0
+	}
+	if f.Shape != nil {
+		out.Shape = clean(f.Shape.String())
+	}
+	if out.Name == "" {
+		out.Name = "unnamed"
+	}
+	if f.Source.File != "" {
+		out.Source = place(f.Source)
+	}
+	out.ID = strconv.FormatInt(f.ID, 10)
+	if f.Allocation >= 0 {
+		y := in[f.Allocation].Y + f.OffsetBytes
+		out.Y = &y
+		if f.ID < 0 {
+			out.ID = "a" + strconv.FormatInt(in[f.Allocation].Index, 10)
+		}
+	}
+	// Memory that is used again by a buffer that shares it has one id more than once.
+	ids[out.ID]++
+	if n := ids[out.ID]; n > 1 {
+		out.ID += "." + strconv.Itoa(n)
+	}
+	out.Stack = b.stack(m.Stack(f, maxFrames))
+	return out
+}
+
+func place(f xla.Frame) string {
+	text := clean(f.File) + ":" + strconv.Itoa(f.Line)
+	if f.Function != "" {
+		text += " " + clean(f.Function)
+	}
+	return text
+}
+
+// stack keeps a stack once and gives its index plus one.
+func (b *plans) stack(frames []xla.Frame) int {
+	if len(frames) == 0 {
+		return 0
+	}
+	lines := make([]string, len(frames))
+	for i, f := range frames {
+		lines[i] = place(f)
+	}
+	key := strings.Join(lines, "\n")
+	if i, ok := b.stacks[key]; ok {
+		return i
+	}
+	if b.frames+len(lines) > totalFrames {
+		return 0
+	}
+	b.frames += len(lines)
+	b.side.Stacks = append(b.side.Stacks, lines)
+	b.stacks[key] = len(b.side.Stacks)
+	return len(b.side.Stacks)
+}

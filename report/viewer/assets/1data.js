@@ -1,0 +1,67 @@
+// What the page shows, and how numbers and elements are written. Names come from
+// captures: they become text nodes and attribute values, never markup.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const small = 16 * 1024; // below it, buffers at the peak share one bar, as in XProf
+const colours = 8;
+const byId = (id) => document.getElementById(id);
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value !== undefined && value !== null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((c) => c !== null && c !== undefined));
+  return node;
+}
+const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+// bytes writes a size as the command does: "1.50 GiB".
+function bytes(n) {
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  const size = Math.abs(n);
+  if (size < 1024) return n + " B";
+  let i = 0, unit = 1024;
+  while (i < units.length - 1 && size / unit >= 1023.995) { i++; unit *= 1024; }
+  return (n < 0 ? "-" : "") + (size / unit).toFixed(2) + " " + units[i];
+}
+const exact = (n) => n.toLocaleString("en-US") + " B";
+const signed = (n) => (n > 0 ? "+" : "") + bytes(n);
+
+// prepare adds to a view what its charts need.
+function prepare(view) {
+  if (view.atPeak) return view;
+  view.width = view.steps + 1; // positions of the curve
+  view.buffers.forEach((b, i) => { b.colour = i % colours; b.padding = b.bytes - b.unpadded; });
+  const live = view.buffers.filter((b) => b.at_peak);
+  view.atPeak = live.filter((b) => b.bytes >= small);
+  const rest = live.filter((b) => b.bytes < small);
+  const left = view.left_out ?? { peak_count: 0, peak_bytes: 0 };
+  const count = rest.length + left.peak_count;
+  if (count > 0) {
+    const sum = (f) => rest.reduce((n, b) => n + f(b), left.peak_bytes);
+    const size = sum((b) => b.bytes), values = sum((b) => b.unpadded);
+    view.atPeak.push({
+      id: "small", name: left.peak_count > 0 ? `${count} small buffers` : `${count} small (<${small} bytes)`, bytes: size, unpadded: values, padding: size - values,
+      viewer_unpadded: values, kind: "", class: "", start: 0, end: view.width, colour: 7, at_peak: true, group: true,
+    });
+  }
+  return view;
+}
+
+// partner is the base's view of the same module and memory space; where several
+// modules have one name, that in the same place among them.
+function partner(view) {
+  const alike = (v) => v.name === view.name && v.space === view.space;
+  return page.base?.views.filter(alike)[page.head.views.filter(alike).indexOf(view)];
+}
+
+// indexAt gives the last of ascending positions that is not after x.
+function indexAt(xs, x) {
+  let low = 0, high = xs.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (xs[middle] <= x) low = middle; else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,66 @@
+// What is chosen: the view, the stretch of program order that is seen, and a buffer.
+// The choice is in the address, so that a link leads to a buffer.
+
+const state = { view: null, from: 0, to: 1, hovered: null, pinned: null, cursor: null };
+const drawers = []; // what draws the view anew
+const markers = []; // what shows the chosen buffer
+
+const chosen = () => state.hovered ?? state.pinned;
+const draw = () => drawers.forEach((f) => f());
+const mark = () => markers.forEach((f) => f());
+
+function show(view, pinned) {
+  state.view = prepare(view);
+  state.from = 0;
+  state.to = view.width;
+  state.hovered = null;
+  state.pinned = pinned ?? null;
+  state.cursor = null;
+  draw();
+  mark();
+}
+
+function hover(buffer) {
+  if (state.hovered === buffer) return;
+  state.hovered = buffer;
+  mark();
+}
+
+function pin(buffer) {
+  state.pinned = state.pinned === buffer ? null : buffer;
+  state.hovered = null;
+  link();
+  mark();
+}
+
+function link() {
+  const parts = new URLSearchParams({ module: state.view.module, space: state.view.space });
+  if (state.pinned) parts.set("buffer", state.pinned.id);
+  history.replaceState(null, "", "#" + parts);
+}
+
+// follow shows what the address names.
+function follow() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const views = page.head.views;
+  const view = views.find((v) => v.module === parts.get("module") && v.space === parts.get("space")) ??
+    views.find((v) => v.module === parts.get("module")) ?? views.find((v) => v.space === "device") ?? views[0];
+  if (!view) return;
+  prepare(view);
+  const id = parts.get("buffer");
+  show(view, view.buffers.find((b) => b.id === id) ?? view.atPeak.find((b) => b.id === id));
+}
+
+// look moves the stretch of program order that is seen.
+function look(from, to) {
+  const width = Math.min(Math.max(to - from, Math.min(4, state.view.width)), state.view.width);
+  state.from = Math.min(Math.max(from, 0), state.view.width - width);
+  state.to = state.from + width;
+  draw();
+  mark();
+}
+
+function zoom(factor, around) {
+  const middle = around ?? (state.from + state.to) / 2;
+  look(middle - (middle - state.from) * factor, middle + (state.to - middle) * factor);
+}

@@ -1,0 +1,114 @@
+// The curve of what is live, over program order.
+
+const curve = chart("curve", "Memory over program order", 260);
+let band = null, cursorLine = null;
+
+function heightOf(view) { // the height of the chart, in bytes
+  const base = partner(view);
+  return Math.max(view.peak?.bytes ?? 0, base?.peak?.bytes ?? 0, 1) * 1.08;
+}
+
+// points gives the curve's corners in the plot; of a plan without a trace, one level.
+function corners(view, values, stretch) {
+  const most = heightOf(state.view);
+  const xs = view.curve.x.length > 0 ? view.curve.x : view.peak ? [0] : [];
+  const level = (i) => curve.area * (1 - (view.curve.x.length > 0 ? values[i] : view.peak.bytes) / most);
+  let d = "";
+  xs.forEach((x, i) => {
+    const at = across(curve, x * stretch).toFixed(2);
+    d += i === 0 ? `M${at} ${level(i).toFixed(2)}` : `H${at}V${level(i).toFixed(2)}`;
+  });
+  return d && d + `H${across(curve, (view.steps + 1) * stretch).toFixed(2)}`;
+}
+
+function drawCurve() {
+  const view = state.view, base = partner(view), most = heightOf(view);
+  curve.clear();
+  sizes(curve, most);
+  positions(curve);
+  const stretch = base ? view.width / (base.steps + 1) : 1;
+  band = svg("rect", { class: "band", visibility: "hidden" });
+  cursorLine = svg("line", { class: "cursor", y1: 0, y2: curve.area, visibility: "hidden" });
+  const parts = [...(base ? differences(view, base, stretch, most) : []), band,
+    svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, 1) }),
+    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, stretch) }),
+    svg("path", { class: "live", d: corners(view, view.curve.bytes, 1) })];
+  if (view.peak) {
+    const x = across(curve, view.peak.x);
+    const y = curve.area * (1 - view.peak.bytes / most);
+    parts.push(svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: curve.area }),
+      svg("text", { class: "peak-text", x: x < curve.plot / 2 ? x + 5 : x - 5, y: Math.max(10, y - 4), "text-anchor": x < curve.plot / 2 ? "start" : "end" }, "peak " + bytes(view.peak.bytes)));
+  } else parts.push(svg("text", { x: 8, y: 20 }, "The peak is not known"));
+  curve.node.append(curve.inner(...parts, cursorLine));
+  byId("curve-note").textContent = [
+    "Solid: live memory. Dashed: without padding. The line marks the peak. Left to right is the order in which the compiler scheduled the program, not time.",
+    base ? "Dotted: the base, stretched to the same width; shaded where head and base differ." : "",
+    view.no_peak ? "Not known: " + view.no_peak + "." : "",
+    view.curve.x.length > 0 && view.curve.x.length < view.width ? `Of ${view.width} positions, the lowest and highest of each stretch are drawn.` : "",
+  ].filter(Boolean).join(" ");
+}
+
+// differences shades, column by column, where head is above the base and below it.
+function differences(view, base, stretch, most) {
+  if (view.curve.x.length === 0 || base.curve.x.length === 0) return [];
+  const paths = { grew: "", shrank: "" };
+  for (let px = 0; px < curve.plot; px++) {
+    const at = positionOf(curve, px + 0.5);
+    const head = view.curve.bytes[indexAt(view.curve.x, at)], was = base.curve.bytes[indexAt(base.curve.x, at / stretch)];
+    if (head !== was) paths[head > was ? "grew" : "shrank"] += `M${px + 0.5} ${(curve.area * (1 - head / most)).toFixed(2)}V${(curve.area * (1 - was / most)).toFixed(2)}`;
+  }
+  return Object.entries(paths).map(([name, d]) => svg("path", { class: name, d }));
+}
+
+// markCurve lays the lifetime of the chosen buffer over the curve: as wide as it
+// lives, as high as its part of the peak.
+function markCurve() {
+  const b = chosen();
+  band.setAttribute("visibility", b ? "visible" : "hidden");
+  if (b) {
+    const h = Math.max(4, b.bytes / heightOf(state.view) * curve.area), x = across(curve, b.start);
+    fill(band, { class: `band f${b.colour}`, x, y: curve.area - h, height: h, width: Math.max(2, across(curve, b.end) - x), "data-start": b.start, "data-end": b.end }, []);
+  }
+  readCurve();
+}
+
+function readCurve() {
+  const view = state.view;
+  const shown = state.cursor !== null && view.curve.x.length > 0;
+  cursorLine.setAttribute("visibility", shown ? "visible" : "hidden");
+  if (!shown) {
+    byId("curve-read").textContent = "";
+    curve.say(0, view.steps, view.peak ? `peak ${bytes(view.peak.bytes)} at position ${view.peak.x}` : "the peak is not known");
+    return;
+  }
+  const i = indexAt(view.curve.x, state.cursor), x = across(curve, state.cursor);
+  fill(cursorLine, { x1: x, x2: x }, []);
+  const name = view.curve.instructions[i];
+  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live, ${bytes(view.curve.unpadded[i])} without padding${name ? ", after " + name : ""}`;
+  byId("curve-read").textContent = text;
+  curve.say(view.curve.x[i], view.steps, text);
+}
+
+function moveCursor(x) {
+  state.cursor = x === null ? null : Math.min(Math.max(x, 0), state.view.steps);
+  readCurve();
+}
+
+movable(curve);
+curve.node.addEventListener("pointermove", (event) => moveCursor(positionOf(curve, curve.place(event).x)));
+curve.node.addEventListener("pointerleave", () => moveCursor(null));
+curve.node.addEventListener("keydown", (event) => {
+  const xs = state.view.curve.x;
+  if (xs.length === 0) return;
+  const at = state.cursor === null ? -1 : indexAt(xs, state.cursor);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: xs.length - 1, p: xs.indexOf(state.view.peak?.x) }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  moveCursor(xs[Math.min(Math.max(to, 0), xs.length - 1)]);
+  if (state.cursor < state.from || state.cursor >= state.to) {
+    const half = (state.to - state.from) / 2;
+    look(state.cursor - half, state.cursor + half);
+  }
+});
+drawers.push(drawCurve);
+markers.push(markCurve);

@@ -1,0 +1,39 @@
+// The buffers that are live at the peak, three times in three orders.
+
+const orders = [
+  ["bars-order", "Buffers at the peak by program order", (list) => list],
+  ["bars-size", "Buffers at the peak by size", (list) => list.toSorted((a, b) => b.bytes - a.bytes)],
+  ["bars-padding", "Buffers at the peak by padding overhead", (list) => list.toSorted((a, b) => b.padding - a.padding)],
+];
+
+for (const [id, label, order] of orders) {
+  const c = chart(id, label, 150);
+  let list = [], most = 1, box = null;
+  const step = () => c.plot / Math.max(list.length, 8);
+  drawers.push(() => {
+    list = order(state.view.atPeak);
+    most = Math.max(1, ...list.map((b) => b.bytes)) * 1.05;
+    c.clear();
+    sizes(c, most);
+    const w = Math.max(0.5, step() - (step() > 4 ? 1.5 : 0));
+    const parts = [];
+    list.forEach((b, i) => {
+      const values = b.unpadded / most * c.area, whole = b.bytes / most * c.area;
+      parts.push({ colour: b.colour, x: i * step(), y: c.area - values, w, h: values });
+      parts.push({ colour: b.colour, pad: true, x: i * step(), y: c.area - whole, w, h: whole - values });
+    });
+    box = svg("rect", { class: "chosen", visibility: "hidden" });
+    c.node.append(c.inner(...rectangles(parts), box));
+    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars; pale: padding`));
+  });
+  markers.push(() => {
+    const i = list.indexOf(chosen());
+    box.setAttribute("visibility", i < 0 ? "hidden" : "visible");
+    if (i >= 0) fill(box, { x: i * step(), width: Math.max(2, step() - 1), y: c.area * (1 - list[i].bytes / most), height: Math.max(2, list[i].bytes / most * c.area) }, []);
+    c.say(i, list.length - 1, i < 0 ? `${list.length} buffers` : describe(list[i]));
+  });
+  const under = (event) => list[Math.floor(c.place(event).x / step())] ?? null;
+  c.node.addEventListener("pointermove", (event) => hover(under(event)));
+  c.node.addEventListener("click", (event) => under(event) && pin(under(event)));
+  choosable(c, () => list);
+}
