@@ -56,7 +56,7 @@ func startBrowser(t testing.TB) *browser {
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--user-data-dir="+t.TempDir())
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
-		t.Skipf("Chromium does not start: %v", err)
+		t.Fatalf("Chromium does not start: %v", err)
 	}
 	theirIn.Close()
 	theirOut.Close()
