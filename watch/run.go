@@ -45,6 +45,7 @@ type run struct {
 	marks    *bucket       // rations samples at step marks
 	waiting  []mark        // those that the bucket did not admit yet
 	lastTick time.Duration
+	reaped   time.Duration    // when it was last looked for ended processes
 	written  footprint.Sample // the last sample that was written
 	writtenT time.Duration
 	samples  int64
@@ -121,7 +122,9 @@ func (r *run) loop(signals <-chan os.Signal) {
 	for {
 		select {
 		case <-ticker.C:
-			r.reap()
+			if r.now()-r.reaped >= reapEvery {
+				r.reap() // a child of a process that did not wait for it
+			}
 			if r.over() {
 				return
 			}
@@ -177,8 +180,13 @@ func (r *run) now() time.Duration {
 	return r.last
 }
 
+// reapEvery is how often it is looked for ended processes without a signal that
+// says so.
+const reapEvery = time.Second
+
 // reap takes the processes that have ended.
 func (r *run) reap() {
+	r.reaped = r.now()
 	for _, e := range r.p.reap() {
 		ev := footprint.Event{Name: footprint.EventProcExit, PID: int64(e.pid), PPID: int64(e.ppid), Comm: e.comm, MaxRSS: e.maxRSS}
 		if e.highWater > 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// statusEvery is how often status and the counters are read between marks.
+	// statusEvery is how often status, between marks, and the counters are read.
 	statusEvery = time.Second
 	// unsharedEvery is how often PSS is read where status says the same.
 	unsharedEvery = 10 * time.Second
@@ -35,10 +35,10 @@ func (l *linux) tick(now time.Duration, mark bool) reading {
 	}
 	members := l.tree.Members()
 	perSecond := max(1, int(statusEvery/l.cfg.Interval))
-	slow := mark || l.ticks%perSecond == 1 || perSecond == 1
+	slow := l.ticks%perSecond == 1 || perSecond == 1
 	for _, m := range members {
 		// A mark that rises is read at once: it is lost with a process that ends.
-		if slow || len(came) > 0 || l.peaks.pending() || m.RSS > m.HighWater {
+		if slow || mark || len(came) > 0 || l.peaks.pending() || m.RSS > m.HighWater {
 			l.tree.ReadStatus(m)
 		}
 	}

@@ -203,7 +203,10 @@ func TestBigLauncher(t *testing.T) {
 			t.Parallel()
 			w := begin(t, testConfig{Config: Config{PSS: PSSAlways, Interval: time.Hour}}, needStory(t), name)
 			for i, got := range w.steps(0, 1, 2) {
-				near(t, []string{"launcher", "between fork and exec", "after exec"}[i], got, 64*miB, slack)
+				// After exec there is a second, small process, whose share of its
+				// libraries depends on who else has them mapped.
+				within := []int64{slack, slack, slack + 1*miB}[i]
+				near(t, []string{"launcher", "between fork and exec", "after exec"}[i], got, 64*miB, within)
 			}
 			w.end(0)
 			upper, _ := w.summary.UpperPeak.Value()
