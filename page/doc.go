@@ -7,8 +7,11 @@
 // capture/xla keeps them; each figure says its formula. Where XProf's number is
 // known to hide something (the padding of arguments), a second one stands beside it.
 //
-// Units: sizes are bytes, positions are events of the heap simulator: no times.
-// Position 0 of a curve is before the first event, so the peak that event e made
+// Of a PyTorch snapshot the curve is what is live after each recorded event, and the
+// allocations are the segments of the dump.
+//
+// Units: sizes are bytes, positions are events of the heap simulator or of the
+// allocator: no times. Position 0 of a curve is before the first event, so the peak that event e made
 // is at e+1.
 //
 // Cost: what is kept is bounded ([Limits]) whatever a capture holds. Curves

@@ -49,7 +49,12 @@ type View struct {
 	Name  string `json:"name"`
 	Space string `json:"space"`
 	Entry string `json:"entry,omitempty"`
-	// Steps is how many events the program order has.
+	// Order says what the positions are; empty for the schedule of an XLA program.
+	Order string `json:"order,omitempty"`
+	// Marks are positions at which steps begin, Mark the name of what marks them.
+	Mark  string `json:"mark,omitempty"`
+	Marks []int  `json:"marks,omitempty"`
+	// Steps is how many events the order has.
 	Steps   int      `json:"steps"`
 	Figures []Figure `json:"figures"`
 	Curve   Curve    `json:"curve"`
@@ -78,7 +83,7 @@ type Figure struct {
 type Curve struct {
 	X            []int    `json:"x"`
 	Bytes        []int64  `json:"bytes"`
-	Unpadded     []int64  `json:"unpadded"`
+	Unpadded     []int64  `json:"unpadded,omitempty"` // of plans only
 	Instructions []string `json:"instructions"`
 }
 

@@ -202,7 +202,7 @@ func TestStacksAreShared(t *testing.T) {
 
 func TestNotShown(t *testing.T) {
 	for name, want := range map[string]string{
-		"torch/metadata.pickle": "the viewer shows XLA plans",
+		"affon/after.json": "the viewer shows XLA plans",
 		"dump/module_0000.jit_metric_step.cpu_after_optimizations-buffer-assignment.txt": "xla.text holds no live ranges",
 		"xla/tf_leak.xplane.pb": "no module in it has a plan",
 	} {
@@ -210,7 +210,7 @@ func TestNotShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Read(data[:min(len(data), 64<<10)], strings.NewReader(string(data)), int64(len(data)), name)
+		s, err := Read(data[:min(len(data), 64<<10)], strings.NewReader(string(data)), int64(len(data)), name, 0)
 		if err == nil || s != nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: want an error with %q, got %v", name, want, err)
 		}
@@ -233,4 +233,14 @@ func TestIDs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// size is what a side takes on its page.
+func size(t testing.TB, s *Side) int {
+	t.Helper()
+	data, err := json.Marshal(New(s, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(data)
 }

@@ -89,7 +89,7 @@ func (b *plans) view(m *xla.Module, v *xla.View) View {
 		y += a.SizeBytes
 	}
 	var kept []int
-	kept, out.LeftOut = largest(v.Buffers, b.buffers)
+	kept, out.LeftOut = largest(len(v.Buffers), b.buffers, func(i int) int64 { return v.Buffers[i].SizeBytes }, func(i int) bool { return v.Buffers[i].AtPeak })
 	ids := map[string]int{}
 	for _, i := range kept {
 		out.Buffers = append(out.Buffers, b.buffer(m, &v.Buffers[i], out.Allocations, ids))
@@ -158,14 +158,18 @@ func place(f xla.Frame) string {
 	return text
 }
 
-// stack keeps a stack once and gives its index plus one.
 func (b *plans) stack(frames []xla.Frame) int {
-	if len(frames) == 0 {
-		return 0
-	}
 	lines := make([]string, len(frames))
 	for i, f := range frames {
 		lines[i] = place(f)
+	}
+	return b.keep(lines)
+}
+
+// keep keeps a stack once and gives its index plus one, 0 for none.
+func (b *plans) keep(lines []string) int {
+	if len(lines) == 0 {
+		return 0
 	}
 	key := strings.Join(lines, "\n")
 	if i, ok := b.stacks[key]; ok {

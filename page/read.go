@@ -5,15 +5,29 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
 )
 
 // ErrNotShown tells that a capture has a format which the page does not show.
-var ErrNotShown = errors.New("the viewer shows XLA plans: profiles (.xplane.pb) and HLO protos (.hlo.pb)")
+var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb) and PyTorch snapshots (.pickle)")
 
 // Read reads a capture into what the page shows of it. head is the beginning of the
 // file, by which its format is told; size is -1 if unknown; name is for messages.
-func Read(head []byte, r io.Reader, size int64, name string) (*Side, error) {
+// maxEvents, if above 0, is how many of the newest events of a PyTorch history are read.
+func Read(head []byte, r io.Reader, size int64, name string, maxEvents int) (*Side, error) {
+	opt := torch.Options{MaxEvents: maxEvents, Record: true}
+	if _, ok := torch.Sniff(head); ok {
+		s, err := torch.Read(r, size, name, opt)
+		if err != nil {
+			return nil, err
+		}
+		side := Snapshots(s)
+		if len(side.Views) == 0 {
+			return nil, fmt.Errorf("%s: no device in it has segments or events", name)
+		}
+		return &side, s.Validate()
+	}
 	format, ok := xla.Sniff(head)
 	if !ok || format != xla.FormatXSpace && format != xla.FormatHloProto {
 		if format == "" {

@@ -3,8 +3,6 @@ package page
 import (
 	"cmp"
 	"slices"
-
-	"github.com/peakgate/peakgate/capture/xla"
 )
 
 // thin picks at most about most positions of a curve, in order: the first and the
@@ -41,22 +39,22 @@ func thin(curve []int64, must, most int) []int {
 }
 
 // largest picks the most buffers that a view keeps, by their places, in order.
-func largest(list []xla.ViewBuffer, most int) (kept []int, left *LeftOut) {
-	kept = make([]int, len(list))
+func largest(count, most int, size func(int) int64, atPeak func(int) bool) (kept []int, left *LeftOut) {
+	kept = make([]int, count)
 	for i := range kept {
 		kept[i] = i
 	}
-	if len(list) <= most {
+	if count <= most {
 		return kept, nil
 	}
 	slices.SortStableFunc(kept, func(a, b int) int {
-		return cmp.Or(cmp.Compare(list[b].SizeBytes, list[a].SizeBytes), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a, b))
 	})
-	left = &LeftOut{Count: len(list) - most, LargestLeft: list[kept[most]].SizeBytes}
+	left = &LeftOut{Count: count - most, LargestLeft: size(kept[most])}
 	for _, i := range kept[most:] {
-		if list[i].AtPeak {
+		if atPeak(i) {
 			left.PeakCount++
-			left.PeakBytes += list[i].SizeBytes
+			left.PeakBytes += size(i)
 		}
 	}
 	kept = kept[:most]

@@ -37,7 +37,7 @@ func load(t testing.TB, file string) *Side {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := Read(data[:min(len(data), 64<<10)], f, int64(len(data)), filepath.Base(file))
+	s, err := Read(data[:min(len(data), 64<<10)], f, int64(len(data)), filepath.Base(file), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

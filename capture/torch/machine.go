@@ -41,6 +41,7 @@ type machine struct {
 	stackTraits   []traits // by StackID - firstStack
 	use           []use    // by StackID
 	maxEvents     int      // events kept for each device; 0: all
+	record        bool     // keep when each block was live
 	logChunks     int      // full chunks of all event logs
 	unknownStates map[uint32]int64
 	misfits       int64 // segments whose blocks do not add up to the segment

@@ -20,6 +20,9 @@ type Options struct {
 	// MaxEvents, if above 0, is how many of the newest events of each device are
 	// read; older ones are left out as if the ring buffer had dropped them.
 	MaxEvents int
+	// Record keeps when each block was live, for Snapshot.Lived: 48 bytes for each
+	// block that was freed.
+	Record bool
 }
 
 // Read reads a snapshot: a pickle of protocol 0 to 5 or JSON, of a snapshot or
@@ -48,7 +51,7 @@ func Read(r io.Reader, size int64, name string, opt Options) (*Snapshot, error) 
 		}
 	}
 	m := newMachine(in)
-	m.maxEvents = opt.MaxEvents
+	m.maxEvents, m.record = opt.MaxEvents, opt.Record
 	head := in.buf[:in.end]
 	text := trimJSON(head)
 	var err error

@@ -57,6 +57,8 @@ type trace struct {
 
 	start, end int64 // times of the first and the last event; 0: not written
 
+	lived []Lived // freed blocks, where that is asked for
+
 	ring    []entry // the newest events, where only these are wanted
 	dropped int64
 }
@@ -163,6 +165,9 @@ func (t *trace) fold(m *machine, e *entry) error {
 			t.unmatchedAfter += size
 			t.unmatchedAfterCount++
 			b = liveBlock{addr: e.addr, size: size, stack: BeforeRecording}
+		}
+		if m.record {
+			t.lived = append(t.lived, Lived{b.addr, b.size, b.stack, b.event, i})
 		}
 		stack = b.stack
 		for k := range t.moments {

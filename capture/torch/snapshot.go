@@ -27,6 +27,7 @@ type Snapshot struct {
 	notes                  *notes
 	hostTrace              *trace
 	hostLive               int64    // pinned bytes that are live at the dump
+	named                  *sites   // for Site; made when first asked for
 	uses                   []use    // by StackID
 	traits                 []traits // by StackID - firstStack; of stacks that allocate or are live
 }

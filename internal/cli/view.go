@@ -19,9 +19,10 @@ var viewCommand = command{
 	name: "view", args: "CAPTURE", summary: "the Memory Viewer page of a capture, in one file",
 	about: `Writes one HTML file that shows an XLA plan as XProf's Memory Viewer does, and more:
 memory over program order, the buffers at its peak, their live ranges, padding and
-sources. It needs no server and no network. With --base it lays the same modules of
-another capture beside it. The formats svg and dot are the timeline of one module
-alone: the largest, unless --module and --space name another.`,
+sources; of a PyTorch snapshot, blocks over the allocator's events. It needs no
+server and no network. With --base it lays the same modules or devices of another
+capture beside it. The formats svg and dot are the timeline of one of them alone: the
+first, unless --module and --space name another.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
 		format := f.String("format", "html", "`html`, svg, dot, or json: the data of the page")
 		output := f.String("o", "", "write to this `file` instead of standard output")
@@ -29,7 +30,7 @@ alone: the largest, unless --module and --space name another.`,
 		module := f.String("module", "", "the `module` of svg and dot: its name, or NAME(PROGRAM)")
 		space := f.String("space", "", "the memory `space` of svg and dot: device, host or another that the page lists")
 		quiet := f.Bool("quiet", false, "no progress")
-		redact := f.Bool("redact", false, "take the names of users out of paths: /home/NAME and /Users/NAME become ~")
+		read := declareRead(f)
 		return func(args []string) (int, error) {
 			if len(args) != 1 {
 				return ExitUsage, usagef("view: want one capture, got %d", len(args))
@@ -41,7 +42,9 @@ alone: the largest, unless --module and --space name another.`,
 			if !picture && *module+*space != "" || picture && *base != "" {
 				return ExitUsage, usagef("--module and --space are for svg and dot, --base is for html and json")
 			}
-			read := &readOptions{redact: *redact}
+			if err := read.validate(); err != nil {
+				return ExitUsage, err
+			}
 			opt := read.options("")
 			if !*quiet {
 				p := newProgress(s)
@@ -97,7 +100,7 @@ func pageOf(head, base string, opt capture.Options) (*page.Page, []measure.Input
 		}
 		inputs = append(inputs, measure.Input{Path: files[0]})
 		err = capture.Content(files[0], opt, func(head []byte, r io.Reader, size int64) (err error) {
-			sides[i], err = page.Read(head, r, size, filepath.ToSlash(files[0]))
+			sides[i], err = page.Read(head, r, size, filepath.ToSlash(files[0]), opt.MaxTraceEvents)
 			return err
 		})
 		if err != nil {

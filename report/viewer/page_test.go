@@ -30,6 +30,7 @@ func TestPage(t *testing.T) {
 	both := regression(t)
 	alone := page.New(&both.Head, nil)
 	file, pair, spaces := write(t, alone), write(t, both), write(t, page.New(side(t, "xla/tpu_offload.hlo.pb"), nil))
+	snapshot := page.New(side(t, "regression/torch/head.pickle"), side(t, "regression/torch/base.pickle"))
 	for _, part := range []struct {
 		name string
 		test func(t *testing.T)
@@ -42,6 +43,7 @@ func TestPage(t *testing.T) {
 		{"timeline", func(t *testing.T) { testTimeline(t, b, file, &both.Head.Views[0]) }},
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
+		{"snapshot", func(t *testing.T) { testSnapshot(t, b, write(t, snapshot), snapshot) }},
 		{"hostile", func(t *testing.T) { testHostile(t, b, write(t, hostile(t))) }},
 		{"accessible", func(t *testing.T) { testAccessible(t, b, pair) }},
 		{"looks", func(t *testing.T) { testLooks(t, b, pair) }},
@@ -441,6 +443,44 @@ func testBase(t *testing.T, b *browser, file string, p *page.Page) {
 	if len(first) < 4 || first[3] != measure.Bytes(most).Signed() || sum[first[0]] != most {
 		t.Errorf("what grew most is %q, want %s", first, measure.Bytes(most).Signed())
 	}
+}
+
+// testSnapshot shows what is of PyTorch: blocks over allocator events, steps, segments.
+func testSnapshot(t *testing.T, b *browser, file string, p *page.Page) {
+	b.open(file, "")
+	v, base := &p.Head.Views[0], &p.Base.Views[0]
+	if got, want := b.text("#curve .peak-text"), "peak "+measure.Bytes(v.Peak.Bytes).String(); got != want {
+		t.Errorf("the peak is marked %q, want %q", got, want)
+	}
+	if got := strings.Count(b.attribute("#curve .mark", "d"), "M"); got != len(v.Marks) || got == 0 {
+		t.Errorf("%d steps are marked, want %d", got, len(v.Marks))
+	}
+	var padding bool
+	if b.eval(`document.querySelector("#padding").hidden && !document.querySelector("#curve .unpadded")`, &padding); !padding {
+		t.Error("padding is shown, which a snapshot does not tell")
+	}
+	if got, want := b.text(`#overview tr[data-key="peak"]`), measure.Bytes(v.Peak.Bytes-base.Peak.Bytes).Signed(); !strings.Contains(got, want) {
+		t.Errorf("the peak's row is %q, want %s in it", got, want)
+	}
+	b.click("#timeline-toggle")
+	var segments int
+	b.eval(`document.querySelectorAll("#blocks .allocation").length`, &segments)
+	if segments != len(v.Allocations) {
+		t.Errorf("%d segments are drawn, want %d", segments, len(v.Allocations))
+	}
+	b.eval(`document.querySelector("#bars-size svg").focus()`, nil)
+	for range 10 { // the first may be of the autograd thread, which has no Python lines
+		if b.key("ArrowRight"); strings.Contains(b.text("#card dl"), "model.py:") {
+			break
+		}
+	}
+	if card := b.text("#card dl"); !strings.Contains(card, "model.py:") || strings.Contains(card, "padding") {
+		t.Errorf("the card of a block: %s", card)
+	}
+	if stack := b.text("#card ol"); !strings.Contains(stack, "model.py:") {
+		t.Errorf("the stack of a block: %.200q", stack)
+	}
+	b.shot("snapshot")
 }
 
 func testHostile(t *testing.T, b *browser, file string) {

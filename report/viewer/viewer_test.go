@@ -22,7 +22,7 @@ func side(t testing.TB, name string) *page.Side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := page.Read(data[:min(len(data), 64<<10)], bytes.NewReader(data), int64(len(data)), name)
+	s, err := page.Read(data[:min(len(data), 64<<10)], bytes.NewReader(data), int64(len(data)), name, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ const signed = (n) => (n > 0 ? "+" : "") + bytes(n);
 function prepare(view) {
   if (view.atPeak) return view;
   view.width = view.steps + 1; // positions of the curve
+  view.padded = view.order === undefined; // the capture tells sizes without padding
   view.buffers.forEach((b, i) => { b.colour = i % colours; b.padding = b.bytes - b.unpadded; });
   const live = view.buffers.filter((b) => b.at_peak);
   view.atPeak = live.filter((b) => b.bytes >= small);

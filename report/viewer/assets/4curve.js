@@ -30,7 +30,7 @@ function drawCurve() {
   band = svg("rect", { class: "band", visibility: "hidden" });
   cursorLine = svg("line", { class: "cursor", y1: 0, y2: curve.area, visibility: "hidden" });
   const parts = [...(base ? differences(view, base, stretch, most) : []), band,
-    svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, 1) }),
+    view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, 1) }),
     base && svg("path", { class: "base", d: corners(base, base.curve.bytes, stretch) }),
     svg("path", { class: "live", d: corners(view, view.curve.bytes, 1) })];
   if (view.peak) {
@@ -39,9 +39,14 @@ function drawCurve() {
     parts.push(svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: curve.area }),
       svg("text", { class: "peak-text", x: x < curve.plot / 2 ? x + 5 : x - 5, y: Math.max(10, y - 4), "text-anchor": x < curve.plot / 2 ? "start" : "end" }, "peak " + bytes(view.peak.bytes)));
   } else parts.push(svg("text", { x: 8, y: 20 }, "The peak is not known"));
-  curve.node.append(curve.inner(...parts, cursorLine));
+  const steps = (view.marks ?? []).map((at) => across(curve, at).toFixed(2));
+  parts.unshift(svg("path", { class: "mark", d: steps.map((x) => `M${x} 0V${curve.area}`).join("") }));
+  curve.node.append(curve.inner(...parts.filter(Boolean), cursorLine));
+  byId("curve-title").textContent = view.order ? "Memory over allocator events" : "Memory over program order";
   byId("curve-note").textContent = [
-    "Solid: live memory. Dashed: without padding. The line marks the peak. Left to right is the order in which the compiler scheduled the program, not time.",
+    "Solid: live memory. The line marks the peak.",
+    view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
+    steps.length > 0 ? `Pale lines: steps (${view.mark}).` : "",
     base ? "Dotted: the base, stretched to the same width; shaded where head and base differ." : "",
     view.no_peak ? "Not known: " + view.no_peak + "." : "",
     view.curve.x.length > 0 && view.curve.x.length < view.width ? `Of ${view.width} positions, the lowest and highest of each stretch are drawn.` : "",
@@ -84,7 +89,7 @@ function readCurve() {
   const i = indexAt(view.curve.x, state.cursor), x = across(curve, state.cursor);
   fill(cursorLine, { x1: x, x2: x }, []);
   const name = view.curve.instructions[i];
-  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live, ${bytes(view.curve.unpadded[i])} without padding${name ? ", after " + name : ""}`;
+  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live` + (view.padded ? `, ${bytes(view.curve.unpadded[i])} without padding` : "") + (name ? ", after " + name : "");
   byId("curve-read").textContent = text;
   curve.say(view.curve.x[i], view.steps, text);
 }

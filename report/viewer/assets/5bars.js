@@ -12,6 +12,7 @@ for (const [id, label, order] of orders) {
   const step = () => c.plot / Math.max(list.length, 8);
   drawers.push(() => {
     list = order(state.view.atPeak);
+    byId("padding").hidden = !state.view.padded;
     most = Math.max(1, ...list.map((b) => b.bytes)) * 1.05;
     c.clear();
     sizes(c, most);
@@ -24,7 +25,7 @@ for (const [id, label, order] of orders) {
     });
     box = svg("rect", { class: "chosen", visibility: "hidden" });
     c.node.append(c.inner(...rectangles(parts), box));
-    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars; pale: padding`));
+    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars` + (state.view.padded ? "; pale: padding" : "")));
   });
   markers.push(() => {
     const i = list.indexOf(chosen());

@@ -19,9 +19,12 @@ markers.push(function card() {
     byId("card").replaceChildren(el("h2", null, "Buffer"), el("p", { class: "note" }, "Point at a bar or a block, or move to one with the arrow keys. Click or Enter keeps it, and puts it into the address. In the curve and the timeline the wheel, a drag, +, −, <, > and 0 move and zoom."));
     return;
   }
-  const rows = [["Name", b.name], ["Size", `${bytes(b.bytes)} (${exact(b.bytes)})`], ["Without padding", `${bytes(b.unpadded)} (${exact(b.unpadded)})`]];
-  if (b.viewer_unpadded !== b.unpadded) rows.push(["Without padding, XProf", bytes(b.viewer_unpadded)]);
-  rows.push(["Padding", bytes(b.padding)]);
+  const rows = [["Name", b.name], ["Size", `${bytes(b.bytes)} (${exact(b.bytes)})`]];
+  if (state.view.padded) {
+    rows.push(["Without padding", `${bytes(b.unpadded)} (${exact(b.unpadded)})`]);
+    if (b.viewer_unpadded !== b.unpadded) rows.push(["Without padding, XProf", bytes(b.viewer_unpadded)]);
+    rows.push(["Padding", bytes(b.padding)]);
+  }
   if (!b.group) {
     rows.push(["Shape", b.shape], ["Framework operation", b.op], ["HLO opcode", b.opcode], ["Allocation type", b.kind], ["Used as", b.class.replace("_", " ")],
       ["Live", `positions ${b.start} to ${b.end}${b.at_peak ? ", at the peak" : ""}`], ["Source", b.source]);
@@ -68,12 +71,12 @@ function table() {
   for (const [name, g] of was) if (!groups.has(name)) groups.set(name, { ...g, count: 0, bytes: 0, unpadded: 0, first: null });
   matched = [...groups].map(([name, g]) => ({ ...g, base: base ? was.get(name)?.bytes ?? 0 : undefined }));
   matched.sort((a, b) => base ? b.bytes - b.base - (a.bytes - a.base) || b.bytes - a.bytes : b.bytes - a.bytes);
-  const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ["padding", true], ...(key ? [["buffers", true]] : [["shape"], ["operation"], ["source"]])];
+  const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ...(view.padded ? [["padding", true]] : []), ...(key ? [["buffers", true]] : [["shape"], ["operation"], ["source"]])];
   const rows = matched.slice(0, shownRows).map((g) => {
     const b = g.first;
     const name = el("td", { class: "name" }, key ? g.name : el("button", { type: "button" }, g.name));
     if (!key) name.firstChild.addEventListener("click", () => pin(b));
-    const numbers = [[bytes(g.bytes), true], ...(base ? [[bytes(g.base), true], [signed(g.bytes - g.base), true]] : []), [bytes(g.bytes - g.unpadded), true], ...(key ? [[String(g.count), true]] : [])];
+    const numbers = [[bytes(g.bytes), true], ...(base ? [[bytes(g.base), true], [signed(g.bytes - g.base), true]] : []), ...(view.padded ? [[bytes(g.bytes - g.unpadded), true]] : []), ...(key ? [[String(g.count), true]] : [])];
     return el("tr", { "data-id": key ? null : b.id }, name, ...cells("td", numbers), ...(key ? [] : [b.shape, b.op, b.source].map((s) => el("td", { class: "name" }, s ?? ""))));
   });
   byId("table").replaceChildren(el("table", null, el("thead", null, el("tr", null, ...cells("th", heads))), el("tbody", null, ...rows)));

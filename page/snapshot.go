@@ -1,0 +1,174 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/peakgate/peakgate/capture/torch"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// snapshotOrder is what the positions of a PyTorch view are.
+const snapshotOrder = "Left to right are the allocator's recorded events, not time. Sizes are as the program asked for them."
+
+// Snapshots gives the devices of a PyTorch snapshot that was read with Options.Record.
+func Snapshots(s *torch.Snapshot) Side {
+	side := Side{Name: clean(s.Name), Format: torch.Format, Views: []View{}}
+	for _, w := range s.Warnings {
+		side.warn("%s", w)
+	}
+	devices := s.Devices[:min(len(s.Devices), maxViews)]
+	if len(devices) < len(s.Devices) {
+		side.warn("only %d devices of %d are shown", len(devices), len(s.Devices))
+	}
+	share := max(1, len(devices))
+	b := snapshots{plans: plans{side: &side, stacks: map[string]int{}, points: min(viewPoints, max(40, totalPoints/share)), buffers: min(viewBuffers, max(15, totalBuffers/share))}, s: s}
+	for i := range devices {
+		side.Views = append(side.Views, b.view(&devices[i]))
+	}
+	return side
+}
+
+// snapshots builds the views of a snapshot.
+type snapshots struct {
+	plans
+	s *torch.Snapshot
+}
+
+func (b *snapshots) view(d *torch.Device) View {
+	name, h := fmt.Sprintf("device %d", d.Ordinal), &d.History
+	out := View{
+		Module: name, Name: name, Space: "device", Order: snapshotOrder, Steps: int(h.Events), NoPeak: clean(h.NoPeak),
+		Curve: Curve{X: []int{}, Bytes: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
+	}
+	places := b.segments(&out, d)
+	lived := b.s.Lived(d)
+	if h.NoPeak == "" {
+		out.Peak = &Peak{X: int(h.PeakEvent) + 1, Bytes: h.Peak, Unpadded: h.Peak}
+		live := curveOf(lived, h.Events)
+		out.Curve.X = thin(live, out.Peak.X, b.points)
+		for _, x := range out.Curve.X {
+			out.Curve.Bytes = append(out.Curve.Bytes, live[x])
+		}
+	} else {
+		out.Steps = 0
+	}
+	mark, marks := b.s.StepEvents(d)
+	if h.NoPeak == "" && len(marks) > 0 {
+		out.Mark = clean(mark)
+		for _, e := range marks[max(0, len(marks)-maxMarks):] {
+			out.Marks = append(out.Marks, int(e))
+		}
+	}
+	out.Figures = snapshotFigures(d)
+	b.blocks(&out, lived, places)
+	return out
+}
+
+// maxMarks is how many steps a view marks, the newest.
+const maxMarks = 500
+
+// curveOf adds up what is live after each event, the dump's state last.
+func curveOf(lived []torch.Lived, events int64) []int64 {
+	curve := make([]int64, events+2)
+	for _, l := range lived {
+		curve[l.Start] += l.Bytes
+		curve[l.End] -= l.Bytes
+	}
+	for i := 1; i < len(curve); i++ {
+		curve[i] += curve[i-1]
+	}
+	return curve[:events+1]
+}
+
+// segments lists what the allocator had taken from the device at the dump, and gives
+// where in it an address lies.
+func (b *snapshots) segments(out *View, d *torch.Device) func(l *torch.Lived) *int64 {
+	var y int64
+	type span struct{ from, to uint64 }
+	spans, ys := make([]span, 0, len(d.Segments)), make([]int64, 0, len(d.Segments))
+	for i, g := range d.Segments {
+		kind := "large blocks"
+		if g.Small {
+			kind = "small blocks"
+		}
+		if g.Expandable {
+			kind += ", expandable"
+		}
+		if i < 4*b.buffers {
+			out.Allocations = append(out.Allocations, Allocation{Index: int64(i), Kind: fmt.Sprintf("segment of %s, stream %d", kind, g.Stream), Bytes: g.TotalSize, Y: y})
+		}
+		spans, ys = append(spans, span{g.Address, g.Address + uint64(g.TotalSize)}), append(ys, y)
+		y += g.TotalSize
+	}
+	return func(l *torch.Lived) *int64 {
+		i, found := slices.BinarySearchFunc(spans, l.Address, func(s span, a uint64) int { return cmp.Compare(s.from, a) })
+		if !found {
+			i--
+		}
+		if i < 0 || i >= len(out.Allocations) || l.Address+uint64(l.Bytes) > spans[i].to {
+			return nil
+		}
+		at := ys[i] + int64(l.Address-spans[i].from)
+		return &at
+	}
+}
+
+// blocks adds the largest blocks.
+func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Lived) *int64) {
+	atPeak := func(i int) bool {
+		return int(lived[i].Start) <= out.Peak.X && out.Peak.X < int(lived[i].End)
+	}
+	var kept []int
+	kept, out.LeftOut = largest(len(lived), b.buffers, func(i int) int64 { return lived[i].Bytes }, atPeak)
+	ids := map[string]int{}
+	for _, i := range kept {
+		l := &lived[i]
+		site := clean(b.s.Site(l.Stack))
+		f := Buffer{
+			ID: fmt.Sprintf("e%d", l.Start), Name: site, Kind: "Block", Class: "allocated in the recording", Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
+			Start: int(l.Start), End: int(l.End), AtPeak: atPeak(i), Y: places(l), Source: site,
+		}
+		if l.Start == 0 {
+			f.ID, f.Class = fmt.Sprintf("a%x", l.Address), "allocated before the recording"
+		}
+		ids[f.ID]++
+		if n := ids[f.ID]; n > 1 {
+			f.ID += "." + strconv.Itoa(n)
+		}
+		var lines []string
+		for _, frame := range b.s.Stack(l.Stack) {
+			if len(lines) == maxFrames {
+				break
+			}
+			lines = append(lines, fmt.Sprintf("%s:%d %s", clean(frame.File), frame.Line, clean(frame.Name)))
+		}
+		f.Stack = b.keep(lines)
+		out.Buffers = append(out.Buffers, f)
+	}
+}
+
+// snapshotFigures are the lines of the overview of a device.
+func snapshotFigures(d *torch.Device) []Figure {
+	var out []Figure
+	h, s := &d.History, &d.State
+	add := func(key, label string, n int64, absent, formula string) {
+		f := Figure{Key: key, Label: label, Text: measure.Bytes(n).String(), Formula: formula}
+		if absent != "" {
+			f.Text = "not known: " + clean(absent)
+		} else {
+			f.Bytes = &n
+		}
+		out = append(out, f)
+	}
+	add("peak", "Peak of live blocks", h.Peak, h.NoPeak, "the most that was live at once in the recorded events, as asked for")
+	add("baseline", "Live before the recording", h.Baseline, h.NoPeak, "live at the dump − what the events changed")
+	add("rounded_peak", "Peak, rounded", h.RoundedPeak, h.NoPeak, "the same with each request rounded up to 512 B")
+	add("reserved_peak", "Peak of reserved memory", h.ReservedPeak, h.NoReservedPeak, "taken from the device by the allocator")
+	add("end", "Live at the dump", s.Requested(), "", "as asked for, blocks that await their free included")
+	add("reserved", "Reserved at the dump", s.Reserved, "", "sum of the segments")
+	add("inactive", "Inactive pieces at the dump", s.Inactive, "", "free pieces of segments that are in use in part")
+	return out
+}

@@ -1,0 +1,165 @@
+package page
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/capture/torch"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// snapshots are fixtures with a history; some begin in the middle of a run.
+var snapshotFixtures = []string{
+	"regression/torch/head.pickle", "regression/torch/base.pickle", "torch/ring_500.pickle", "torch/pools.pickle", "torch/drift_2_0_1.pickle", "torch/oom_frag_expandable.pickle",
+}
+
+// TestSnapshotCurve holds the curve against the live ranges and the reader's own
+// peak: what is live adds up to it at every position that is drawn.
+func TestSnapshotCurve(t *testing.T) {
+	views := 0
+	for _, name := range snapshotFixtures {
+		data, err := os.ReadFile(fixture(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := torch.Read(bytes.NewReader(data), int64(len(data)), name, torch.Options{Record: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := s.Measurement().Rows
+		for i := range s.Devices {
+			d := &s.Devices[i]
+			if d.History.NoPeak != "" {
+				continue
+			}
+			views++
+			lived := s.Lived(d)
+			curve := curveOf(lived, d.History.Events)
+			peak := d.History.PeakEvent + 1
+			var most, atPeak int64
+			for _, n := range curve {
+				most = max(most, n)
+			}
+			for _, l := range lived {
+				if l.Start <= peak && peak < l.End {
+					atPeak += l.Bytes
+				}
+			}
+			row := peakRow(rows, d.Ordinal)
+			if curve[peak] != row || most != row || atPeak != row {
+				t.Errorf("%s device %d: the metric is %d, the curve's peak %d, at the peak's event %d, its blocks %d", name, d.Ordinal, row, most, curve[peak], atPeak)
+			}
+			if curve[0] != d.History.Baseline || curve[len(curve)-1] != d.State.Requested() {
+				t.Errorf("%s device %d: the curve begins at %d and ends at %d, want %d and %d", name, d.Ordinal, curve[0], curve[len(curve)-1], d.History.Baseline, d.State.Requested())
+			}
+		}
+		side := Snapshots(s)
+		for _, v := range side.Views {
+			if v.Peak == nil || v.LeftOut != nil {
+				continue
+			}
+			for i, x := range v.Curve.X {
+				var sum int64
+				for _, b := range v.Buffers {
+					if b.Start <= x && x < b.End {
+						sum += b.Bytes
+					}
+				}
+				if sum != v.Curve.Bytes[i] {
+					t.Fatalf("%s %s: at %d blocks take %d, the curve is at %d", name, v.Module, x, sum, v.Curve.Bytes[i])
+				}
+			}
+		}
+	}
+	if views < 5 {
+		t.Errorf("looked at %d devices", views)
+	}
+}
+
+func peakRow(rows []measure.Row, device int) int64 {
+	for _, r := range rows {
+		if r.Name == "live.peak_bytes" && r.Labels["device"] == strconv.Itoa(device) && r.Value != nil {
+			n, _ := r.Value.Int64()
+			return n
+		}
+	}
+	return -1
+}
+
+// TestSnapshotBlocks: two blocks that are live at one time lie at two places, and each
+// in the segment that holds its address.
+func TestSnapshotBlocks(t *testing.T) {
+	pairs := 0
+	for _, name := range snapshotFixtures {
+		for _, v := range load(t, fixture(name)).Views {
+			for i, a := range v.Buffers {
+				if a.Y == nil {
+					continue
+				}
+				for _, b := range v.Buffers[i+1:] {
+					if b.Y == nil || max(a.Start, b.Start) >= min(a.End, b.End) {
+						continue
+					}
+					if pairs++; max(*a.Y, *b.Y) < min(*a.Y+a.Bytes, *b.Y+b.Bytes) {
+						t.Fatalf("%s: blocks %s and %s lie over each other", name, a.ID, b.ID)
+					}
+				}
+			}
+		}
+	}
+	if pairs < 1000 {
+		t.Errorf("compared %d pairs", pairs)
+	}
+}
+
+// TestSnapshotSteps: steps are marked where the capture marks them.
+func TestSnapshotSteps(t *testing.T) {
+	v := load(t, fixture("regression/torch/head.pickle")).Views[0]
+	if v.Mark == "" || len(v.Marks) < 3 {
+		t.Errorf("steps: %q at %v", v.Mark, v.Marks)
+	}
+	for i, at := range v.Marks {
+		if at < 0 || at > v.Steps || i > 0 && at <= v.Marks[i-1] {
+			t.Errorf("step %d begins at event %d of %d", i, at, v.Steps)
+		}
+	}
+	sites := 0
+	for _, b := range v.Buffers {
+		if strings.Contains(b.Source, "model.py:") && b.Stack > 0 {
+			sites++
+		}
+	}
+	if sites < 20 {
+		t.Errorf("%d blocks name a line of the program", sites)
+	}
+}
+
+// TestSnapshotsOfOthers: every shared snapshot that can be read can be shown, under 2 MB.
+func TestSnapshotsOfOthers(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(captures(t), "lab", "torch", "*.pickle"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d snapshots, %v", len(files), err)
+	}
+	shown := 0
+	for _, file := range files[:min(len(files), 25)] {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		side, err := Read(data[:min(len(data), 64<<10)], bytes.NewReader(data), int64(len(data)), file, 0)
+		if err != nil {
+			continue
+		}
+		shown++
+		if n := size(t, side); n > 2<<20 {
+			t.Errorf("%s: the page takes %d bytes", file, n)
+		}
+	}
+	if shown < 10 {
+		t.Errorf("showed %d of %d snapshots", shown, len(files))
+	}
+}
