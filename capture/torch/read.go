@@ -144,6 +144,7 @@ func (m *machine) finish(s *Snapshot) error {
 	}
 	s.segments = nil
 	withStacks := len(s.Stacks) > 0
+	var idle []Device
 	for _, i := range slices.Sorted(maps.Keys(devices)) {
 		d := devices[i]
 		slices.SortStableFunc(d.Segments, func(a, b Segment) int {
@@ -167,7 +168,14 @@ func (m *machine) finish(s *Snapshot) error {
 			}
 		}
 		m.replayed(s, d, t, withStacks)
+		if d.idle() {
+			idle = append(idle, *d)
+			continue
+		}
 		s.Devices = append(s.Devices, *d)
+	}
+	if len(s.Devices) == 0 {
+		s.Devices = idle // the file has nothing else: say so of each
 	}
 	s.traces = nil
 	if err := m.finishHost(s); err != nil {
@@ -183,6 +191,12 @@ func (m *machine) finish(s *Snapshot) error {
 	s.release = m.torchRelease(s)
 	m.warn(s)
 	return nil
+}
+
+// idle tells that the process never used the device: the dump alone left its mark
+// in the device's history, as it does on every device that the process sees.
+func (d *Device) idle() bool {
+	return len(d.Segments) == 0 && d.History.Events == d.History.Counts[DumpTaken]
 }
 
 // finishHost finds the peak of pinned host memory.
