@@ -77,7 +77,7 @@ func (f *Finder) Bar(part []byte) (step int64, ok bool) {
 const maxBar = 2 << 10
 
 func (f *Finder) find(line []byte, bar bool) (step int64, ok bool) {
-	if bytes.IndexAny(line, "0123456789") < 0 {
+	if !bytes.ContainsAny(line, "0123456789") {
 		return 0, false
 	}
 	for i, p := range f.patterns {
