@@ -10,6 +10,8 @@
 // Of a PyTorch snapshot the curve is what is live after each recorded event, and the
 // allocations are the segments of the dump.
 //
+// Of a series the curve is its samples, with the growth that package growth fits.
+//
 // Units: sizes are bytes, positions are events of the heap simulator or of the
 // allocator: no times. Position 0 of a curve is before the first event, so the peak that event e made
 // is at e+1.

@@ -54,6 +54,8 @@ type View struct {
 	// Marks are positions at which steps begin, Mark the name of what marks them.
 	Mark  string `json:"mark,omitempty"`
 	Marks []int  `json:"marks,omitempty"`
+	// Trend is the growth of a series.
+	Trend *Trend `json:"trend,omitempty"`
 	// Steps is how many events the order has.
 	Steps   int      `json:"steps"`
 	Figures []Figure `json:"figures"`

@@ -10,9 +10,9 @@ import (
 )
 
 // ErrNotShown tells that a capture has a format which the page does not show.
-var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb) and PyTorch snapshots (.pickle)")
+var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb), PyTorch snapshots (.pickle) and series of bytes")
 
-// Read reads a capture into what the page shows of it. head is the beginning of the
+// Read reads a plan or a snapshot into what the page shows of it. head is the beginning of the
 // file, by which its format is told; size is -1 if unknown; name is for messages.
 // maxEvents, if above 0, is how many of the newest events of a PyTorch history are read.
 func Read(head []byte, r io.Reader, size int64, name string, maxEvents int) (*Side, error) {
@@ -44,7 +44,7 @@ func Read(head []byte, r io.Reader, size int64, name string, maxEvents int) (*Si
 	}
 	side := Plans(c)
 	if len(side.Views) == 0 {
-		return nil, fmt.Errorf("%s: no module in it has a plan of memory", name)
+		return nil, fmt.Errorf("%s: no module in it has a plan of memory; %w", name, ErrNotShown)
 	}
 	return &side, nil
 }

@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"base":         {"measure", "capture"},
 	"compare":      {"measure", "budget", "growth"},
 	"diagnose":     {"measure", "compare"},
-	"page":         append([]string{"measure"}, readers...),
+	"page":         append([]string{"measure", "growth"}, readers...), // growth is drawn over the series that it was found in
 	"report":       {"measure", "compare", "diagnose", "page"},
 	"post":         {},
 	"watch":        {"capture/footprint"},

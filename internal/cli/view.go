@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/capture/xla"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/page"
 	"github.com/peakgate/peakgate/report/viewer"
@@ -19,8 +20,8 @@ var viewCommand = command{
 	name: "view", args: "CAPTURE", summary: "the Memory Viewer page of a capture, in one file",
 	about: `Writes one HTML file that shows an XLA plan as XProf's Memory Viewer does, and more:
 memory over program order, the buffers at its peak, their live ranges, padding and
-sources; of a PyTorch snapshot, blocks over the allocator's events. It needs no
-server and no network. With --base it lays the same modules or devices of another
+sources; of a PyTorch snapshot, blocks over the allocator's events; of series of bytes,
+samples and growth. It needs no server and no network. With --base it lays the same modules or devices of another
 capture beside it. The formats svg and dot are the timeline of one of them alone: the
 first, unless --module and --space name another.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
@@ -65,6 +66,9 @@ first, unless --module and --space name another.`,
 				if err != nil {
 					return ExitUsage, err
 				}
+				if len(v.Allocations) == 0 {
+					return ExitNoData, fmt.Errorf("%s: %s holds no blocks of memory, so it has no timeline", args[0], v.Module)
+				}
 				write = func(w io.Writer) error { return viewer.SVG(w, v) }
 				if *format == "dot" {
 					write = func(w io.Writer) error { return viewer.DOT(w, v) }
@@ -103,11 +107,34 @@ func pageOf(head, base string, opt capture.Options) (*page.Page, []measure.Input
 			sides[i], err = page.Read(head, r, size, filepath.ToSlash(files[0]), opt.MaxTraceEvents)
 			return err
 		})
+		if errors.Is(err, page.ErrNotShown) {
+			if side := seriesOf(files[0], opt); side != nil {
+				sides[i], err = side, nil
+			}
+		} else if err == nil && sides[i].Format == xla.FormatXSpace {
+			// A profile may hold what the allocators did beside its plans.
+			if side := seriesOf(files[0], opt); side != nil {
+				sides[i].Views = append(sides[i].Views, side.Views...)
+			}
+		}
 		if err != nil {
 			return nil, nil, err
 		}
 	}
 	return page.New(sides[0], sides[1]), inputs, nil
+}
+
+// seriesOf gives the series of a capture that holds no records to show, nil if it has
+// none either.
+func seriesOf(file string, opt capture.Options) *page.Side {
+	m, err := capture.Open(file, opt)
+	if err != nil {
+		return nil
+	}
+	if side := page.Series(m, filepath.ToSlash(file)); len(side.Views) > 0 {
+		return &side
+	}
+	return nil
 }
 
 // chooseView picks the view that is named, else the first, which is the largest.

@@ -44,6 +44,7 @@ func TestPage(t *testing.T) {
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
 		{"snapshot", func(t *testing.T) { testSnapshot(t, b, write(t, snapshot), snapshot) }},
+		{"series", func(t *testing.T) { testSeries(t, b) }},
 		{"hostile", func(t *testing.T) { testHostile(t, b, write(t, hostile(t))) }},
 		{"accessible", func(t *testing.T) { testAccessible(t, b, pair) }},
 		{"looks", func(t *testing.T) { testLooks(t, b, pair) }},
@@ -481,6 +482,37 @@ func testSnapshot(t *testing.T, b *browser, file string, p *page.Page) {
 		t.Errorf("the stack of a block: %.200q", stack)
 	}
 	b.shot("snapshot")
+}
+
+// testSeries shows samples with their warm-up, blocks and growth.
+func testSeries(t *testing.T, b *browser) {
+	m := &measure.Measurement{Series: []measure.Series{{Labels: measure.Labels{"series": evil[1]}, Unit: measure.ByteUnit, XUnit: measure.XStep}}}
+	s := &m.Series[0]
+	for i := range 60 {
+		s.X, s.Points = append(s.X, float64(i)), append(s.Points, measure.Int(int64(100<<20+i<<20+i*i%7<<10)))
+	}
+	side := page.Series(m, "series")
+	b.open(write(t, page.New(&side, nil)), "")
+	v := &side.Views[0]
+	if v.Trend == nil || len(v.Trend.Blocks) != 8 {
+		t.Fatalf("the growth is %+v", v.Trend)
+	}
+	var circles, lines, shown int
+	b.eval(`document.querySelectorAll("#curve circle.fit").length`, &circles)
+	b.eval(`document.querySelectorAll("#curve path.fit").length`, &lines)
+	b.eval(`[...document.querySelectorAll("#buffers")].filter((e) => e.offsetHeight > 0).length`, &shown)
+	if circles != len(v.Trend.Blocks) || lines != 3 || shown != 0 || b.attribute("#curve .warmup", "width") == "0" {
+		t.Errorf("%d blocks, %d lines and %d parts for buffers are drawn, warm-up %s wide", circles, lines, shown, b.attribute("#curve .warmup", "width"))
+	}
+	if got := b.text(`#overview tr[data-key="growth"]`); !strings.Contains(got, v.Figures[3].Text) || !strings.Contains(got, "MiB per step") {
+		t.Errorf("the growth is written %q", got)
+	}
+	b.eval(`document.querySelector("#curve svg").focus()`, nil)
+	b.key("End")
+	if got := b.text("#curve-read"); !strings.HasPrefix(got, "Position 59 of 59: ") || !strings.HasSuffix(got, ", at step 59") {
+		t.Errorf("the last sample reads %q", got)
+	}
+	b.shot("series")
 }
 
 func testHostile(t *testing.T, b *browser, file string) {

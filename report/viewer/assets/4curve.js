@@ -40,9 +40,10 @@ function drawCurve() {
       svg("text", { class: "peak-text", x: x < curve.plot / 2 ? x + 5 : x - 5, y: Math.max(10, y - 4), "text-anchor": x < curve.plot / 2 ? "start" : "end" }, "peak " + bytes(view.peak.bytes)));
   } else parts.push(svg("text", { x: 8, y: 20 }, "The peak is not known"));
   const steps = (view.marks ?? []).map((at) => across(curve, at).toFixed(2));
+  parts.push(...trend(view.trend, most));
   parts.unshift(svg("path", { class: "mark", d: steps.map((x) => `M${x} 0V${curve.area}`).join("") }));
   curve.node.append(curve.inner(...parts.filter(Boolean), cursorLine));
-  byId("curve-title").textContent = view.order ? "Memory over allocator events" : "Memory over program order";
+  byId("curve-title").textContent = view.trend || view.space === "sampled" ? "Memory over samples" : view.order ? "Memory over allocator events" : "Memory over program order";
   byId("curve-note").textContent = [
     "Solid: live memory. The line marks the peak.",
     view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
@@ -51,6 +52,17 @@ function drawCurve() {
     view.no_peak ? "Not known: " + view.no_peak + "." : "",
     view.curve.x.length > 0 && view.curve.x.length < view.width ? `Of ${view.width} positions, the lowest and highest of each stretch are drawn.` : "",
   ].filter(Boolean).join(" ");
+}
+
+// trend draws the growth of a series over it.
+function trend(t, most) {
+  if (!t) return [];
+  const at = (l) => `${across(curve, l.x).toFixed(2)} ${(curve.area * (1 - l.bytes / most)).toFixed(2)}`;
+  return [
+    svg("rect", { class: "warmup", x: across(curve, 0), width: Math.max(0, across(curve, t.from) - across(curve, 0)), y: 0, height: curve.area }),
+    ...t.lines.map(([a, b], i) => svg("path", { class: i === 0 ? "fit" : "fit edge", d: `M${at(a)}L${at(b)}` })),
+    ...t.blocks.map((b) => svg("circle", { class: "fit", r: 4, cx: across(curve, b.x), cy: curve.area * (1 - b.bytes / most) })),
+  ];
 }
 
 // differences shades, column by column, where head is above the base and below it.
@@ -89,7 +101,7 @@ function readCurve() {
   const i = indexAt(view.curve.x, state.cursor), x = across(curve, state.cursor);
   fill(cursorLine, { x1: x, x2: x }, []);
   const name = view.curve.instructions[i];
-  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live` + (view.padded ? `, ${bytes(view.curve.unpadded[i])} without padding` : "") + (name ? ", after " + name : "");
+  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live` + (view.padded ? `, ${bytes(view.curve.unpadded[i])} without padding` : "") + (name ? (view.space === "sampled" ? ", at " : ", after ") + name : "");
   byId("curve-read").textContent = text;
   curve.say(view.curve.x[i], view.steps, text);
 }

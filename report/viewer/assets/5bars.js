@@ -12,6 +12,7 @@ for (const [id, label, order] of orders) {
   const step = () => c.plot / Math.max(list.length, 8);
   drawers.push(() => {
     list = order(state.view.atPeak);
+    byId("buffers").hidden = state.view.space === "sampled";
     byId("padding").hidden = !state.view.padded;
     most = Math.max(1, ...list.map((b) => b.bytes)) * 1.05;
     c.clear();
