@@ -1,6 +1,10 @@
 package compare
 
-import "github.com/peakgate/peakgate/measure"
+import (
+	"fmt"
+
+	"github.com/peakgate/peakgate/measure"
+)
 
 // Schema names the JSON of a Result.
 const Schema = "peakgate.result/1"
@@ -176,6 +180,14 @@ type Waiver struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
+}
+
+// At is where a waiver stands: "peakgate.yml:20:5". No waiver stands nowhere.
+func (w *Waiver) At() string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", w.File, w.Line, w.Column)
 }
 
 // Counts is the verdict of the check among those that a run can have: an

@@ -22,7 +22,7 @@ var ErrNoArtifact = errors.New("the run has left no such artifact")
 // The server answers with a signed address on a host of its storage. The token
 // does not go there: the second request carries none.
 func (h *Host) Artifact(ctx context.Context, run Run, name string, limit int64) (data []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var w waiter
 	for {

@@ -39,17 +39,10 @@ const (
 // Check makes a completed check run. Annotations beyond those of one request are
 // added by further ones.
 func (h *Host) Check(ctx context.Context, c CheckRun) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var w waiter
-	persist := func(do func() error) error {
-		for {
-			err := h.trouble(do())
-			if err == nil || !w.again(ctx, err) {
-				return err
-			}
-		}
-	}
+	persist := func(do func() error) error { return h.persist(ctx, &w, do) }
 	completed, title, summary := "completed", oneLine(c.Title, maxTitle), cutText(c.Summary, maxText)
 	output := func(marks []Mark) *github.CheckRunOutput {
 		return &github.CheckRunOutput{Title: &title, Summary: &summary, Annotations: annotations(marks)}

@@ -50,7 +50,7 @@ const maxWrites = 12
 // gets the text of the newest run, and the others are deleted once that is seen
 // there.
 func Sync(ctx context.Context, s Server, c Sticky) (Done, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	y := syncer{server: s, sticky: c, body: seal(c.Key, c.Run, c.Text), done: Unchanged}
 	var w waiter

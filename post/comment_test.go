@@ -265,11 +265,11 @@ func TestFaults(t *testing.T) {
 		{name: "too many requests, 403", method: "POST", fault: fail(403, "slow down", "Retry-After", "5"), when: first(1), done: Created, least: 5 * time.Second, atMost: 30 * time.Second},
 		{name: "secondary limit without a time", method: "POST", fault: func(w http.ResponseWriter) {
 			codehost.Answer(w, 403, map[string]any{"message": "You have exceeded a secondary rate limit", "documentation_url": "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits"})
-		}, when: first(1), done: Created, least: time.Minute, atMost: patience},
+		}, when: first(1), done: Created, least: time.Minute, atMost: Patience},
 		{name: "limit for an hour", fault: fail(429, "slow down", "Retry-After", "3600"), when: always, kind: Limited, text: "429"},
 		{name: "limit lifted too late", fault: fail(403, "API rate limit exceeded", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800"), when: always, kind: Limited},
-		{name: "limits without end", fault: fail(429, "slow down", "Retry-After", "25"), when: always, kind: Limited, least: 50 * time.Second, atMost: patience},
-		{name: "a time that is no number", fault: fail(429, "slow down", "Retry-After", "99999999999999999999"), when: always, kind: Limited, atMost: patience},
+		{name: "limits without end", fault: fail(429, "slow down", "Retry-After", "25"), when: always, kind: Limited, least: 50 * time.Second, atMost: Patience},
+		{name: "a time that is no number", fault: fail(429, "slow down", "Retry-After", "99999999999999999999"), when: always, kind: Limited, atMost: Patience},
 		{name: "another host", fault: func(w http.ResponseWriter) { w.Header().Set("Location", "https://evil.test/x"); w.WriteHeader(302) }, when: always, text: "elsewhere, to evil.test"},
 		{name: "another scheme", fault: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://api.github.test/x")

@@ -265,8 +265,12 @@ func (h *Host) SetStatus(ctx context.Context, commit string, s Status) error {
 	if s.URL != "" {
 		status.TargetURL = &s.URL
 	}
-	_, _, err := h.client.Repositories.CreateStatus(ctx, h.owner, h.name, commit, status)
-	return h.trouble(err)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return h.persist(ctx, new(waiter), func() error {
+		_, _, err := h.client.Repositories.CreateStatus(ctx, h.owner, h.name, commit, status)
+		return err
+	})
 }
 
 // hide takes the token out of a text, should anything have put it there.

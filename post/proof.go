@@ -21,7 +21,7 @@ var ErrOutdated = errors.New("the pull request has a newer head than the run")
 // commit, and its repository the one, that the run was of. Without a number those
 // of the run and of the commit are tried.
 func (h *Host) Prove(ctx context.Context, m Measured, claimed int) (pull int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var w waiter
 	for {

@@ -135,10 +135,10 @@ func shorten(err error) string {
 	return oneLine(strings.TrimSpace(err.Error()), 300)
 }
 
-// Bounds of waiting. A post that takes longer is given up: the verdict and the
-// summary stand without it.
+// Patience is how long all posts of a result may take, with waiting. One that takes
+// longer is given up: the verdict and the summary stand without it.
 const (
-	patience   = 90 * time.Second // for all
+	Patience   = 90 * time.Second // for all
 	hiccupTime = 15 * time.Second // for a server that fails, from its first failure
 )
 
@@ -176,6 +176,16 @@ func (w *waiter) again(ctx context.Context, err error) bool {
 		return false
 	}
 	return rest(ctx, wait)
+}
+
+// persist does what the server does not refuse for good, as long as waiting helps.
+func (h *Host) persist(ctx context.Context, w *waiter, do func() error) error {
+	for {
+		err := h.trouble(do())
+		if err == nil || !w.again(ctx, err) {
+			return err
+		}
+	}
 }
 
 // well forgets earlier failures: the server has answered.

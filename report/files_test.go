@@ -15,11 +15,12 @@ import (
 	"github.com/peakgate/peakgate/compare"
 )
 
-// waived is red with its worst check waived.
+// waived is red with its worst check waived, and another waiver that has expired.
 func waived() *compare.Result {
 	r := red()
 	c := &r.Targets[0].Checks[0]
 	c.Verdict, c.Failed, c.Waiver = compare.Waived, nil, &compare.Waiver{Until: "2026-12-30", Reason: "remat is off", Owner: "@org/perf", File: "peakgate.yml", Line: 20}
+	r.Targets[0].Notices = append(r.Targets[0].Notices, compare.Notice{Verdict: compare.Fail, Effect: "expired", Text: "the waiver of plan.temp_bytes expired after 2026-11-29", File: "peakgate.yml", Line: 21, Column: 5})
 	return r
 }
 
@@ -71,6 +72,9 @@ func TestSARIF(t *testing.T) {
 				t.Errorf("%s: rule %d is not %s", name, res.Index, res.Rule)
 			}
 			for _, l := range append(slices.Clone(res.Related), res.Locations...) {
+				if base := l.Physical.Artifact.Base; run.Bases[base].Description.Text == "" {
+					t.Errorf("%s: nobody says what %q is", name, base)
+				}
 				if uri := l.Physical.Artifact.URI; strings.HasPrefix(uri, "/") || strings.Contains(uri, "..") || strings.ContainsAny(uri, " :|<>") {
 					t.Errorf("%s: %q is no path of the repository", name, uri)
 				}
@@ -111,6 +115,15 @@ func TestJUnit(t *testing.T) {
 		}
 		if all.Tests != found["testcase"] || all.Failures != found["failure"] || all.Errors != found["error"] {
 			t.Errorf("%s: %d tests, %d failures, %d errors are counted, %v are there", name, all.Tests, all.Failures, all.Errors, found)
+		}
+		for _, s := range all.Suites {
+			for _, c := range s.Cases {
+				for _, n := range []*junitNote{c.Failure, c.Error} {
+					if n != nil && (n.Message == "" || strings.TrimSpace(n.Text) == "") {
+						t.Errorf("%s: %s says nothing: %+v", name, c.Name, n)
+					}
+				}
+			}
 		}
 		if bad := all.Failures+all.Errors > 0; bad != (r.Verdict == compare.Fail) {
 			t.Errorf("%s: verdict %s, and %d failures and %d errors", name, r.Verdict, all.Failures, all.Errors)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -107,7 +108,8 @@ func (s *junitSuite) notice(n compare.Notice) {
 
 // add adds a case with what its verdict makes of it.
 func (s *junitSuite) add(one junitCase, v compare.Verdict, message, text string) {
-	note := &junitNote{Message: plain(message), Type: plain(string(v)), Text: text}
+	// GitLab shows the text and not the message.
+	note := &junitNote{Message: plain(message), Type: plain(string(v)), Text: cmp.Or(text, plain(message))}
 	switch v {
 	case compare.Pass:
 	case compare.Warn:

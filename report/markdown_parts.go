@@ -135,7 +135,7 @@ func (p *page) todo() {
 	if p.r.Verdict == compare.NoData {
 		p.printf("\n%s\n", missing)
 	}
-	if len(do.waivers) > 0 {
+	if do.wanted() {
 		p.printf("\n#### What to do\n\n")
 		for _, l := range do.leaks {
 			p.printf("%s:\n\n", prose(l.of))
@@ -156,8 +156,14 @@ func (p *page) todo() {
 		}
 		p.printf("- %s of %s at %s\n", code(at.check.Metric), code(at.target.Name), budgetLink(p.r, code(fmt.Sprintf("%s:%d", l.File, l.Line)), l.File, l.Line))
 	}
+	for i, w := range do.widen[:min(len(do.widen), mostWaivers)] {
+		if i == 0 {
+			p.printf("\nOr widen the waiver that is there:\n\n")
+		}
+		p.printf("- to `%s` at %s\n", w.limit, budgetLink(p.r, code(fmt.Sprintf("%s:%d", w.File, w.Line)), w.File, w.Line))
+	}
 	if len(do.waivers) > 0 {
-		p.printf("\nOr let it pass for some days, in %s:\n\n", code(p.r.Config))
+		p.printf("\nOr let it pass for some days, in %s (the first line only where it has no waivers yet):\n\n", code(p.r.Config))
 		lines := []string{"waivers:"}
 		for _, w := range do.waivers {
 			lines = append(lines, "  "+w)

@@ -23,10 +23,11 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct { // 3.14
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		ColumnKind  string            `json:"columnKind"`
-		Results     []sarifResult     `json:"results"`
+		Tool        sarifTool            `json:"tool"`
+		Bases       map[string]sarifBase `json:"originalUriBaseIds"`
+		Invocations []sarifInvocation    `json:"invocations"`
+		ColumnKind  string               `json:"columnKind"`
+		Results     []sarifResult        `json:"results"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -70,13 +71,21 @@ type (
 		Region   *sarifRegion  `json:"region,omitempty"`
 	}
 	sarifArtifact struct { // 3.4
-		URI string `json:"uri"`
+		URI  string `json:"uri"`
+		Base string `json:"uriBaseId"`
+	}
+	sarifBase struct { // 3.14.14: without an address, which only the viewer knows
+		Description sarifText `json:"description"`
 	}
 	sarifRegion struct { // 3.30
 		Line   int `json:"startLine"`
 		Column int `json:"startColumn,omitempty"`
 	}
 )
+
+// sourceRoot is what paths are relative to. The name is the one that code scanning and
+// editors know for the repository.
+const sourceRoot = "%SRCROOT%"
 
 // SARIF writes what does not hold as results of SARIF 2.1.0: each check at its budget's
 // line, with the lines that allocate what grew, and what the change does to its own
@@ -101,6 +110,7 @@ func SARIF(w io.Writer, r *compare.Result) error {
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
 		Runs: []sarifRun{{
 			Tool:        sarifTool{sarifDriver{Name: "peakgate", Version: plain(r.Tool.Version), Rules: s.rules}},
+			Bases:       map[string]sarifBase{sourceRoot: {sarifText{"the top of the repository"}}},
 			Invocations: []sarifInvocation{{Successful: true}}, ColumnKind: "unicodeCodePoints", Results: s.results,
 		}},
 	})
@@ -175,7 +185,7 @@ func (s *sarif) at(file string, line, column int) sarifLocation {
 }
 
 func physical(file string, line, column int) sarifPhysical {
-	out := sarifPhysical{Artifact: sarifArtifact{escapePath(file)}}
+	out := sarifPhysical{Artifact: sarifArtifact{escapePath(file), sourceRoot}}
 	if line > 0 {
 		out.Region = &sarifRegion{line, max(column, 0)}
 	}

@@ -28,6 +28,7 @@ type todo struct {
 	raise   string   // the command that raises broken limits; empty where none is one of update's
 	byHand  []place  // checks with broken limits that update leaves alone: growth
 	waivers []string // lines of YAML, without the key
+	widen   []wider  // waivers that are there and too low
 	more    int      // waivers that are not offered
 	leaks   []leak   // growths of a series that fail
 	tighten string   // the command that keeps what was saved; empty where nothing was
@@ -61,7 +62,7 @@ func whatToDo(r *compare.Result, day string) todo {
 				out.leaks = with(out.leaks, *l)
 				told++
 			}
-			key := t.Name + "\x00" + c.Metric
+			key := t.Name + "\x00" + c.Metric + "\x00" + c.Waiver.At()
 			if seen[key] {
 				continue
 			}
@@ -69,9 +70,12 @@ func whatToDo(r *compare.Result, day string) todo {
 			if slope || slices.Contains(c.Failed, "growth") {
 				out.byHand = append(out.byHand, place{t, c})
 			}
-			if len(out.waivers) == mostWaivers {
+			switch {
+			case c.Waiver != nil: // another beside it would not be asked
+				out.widen = append(out.widen, wider{c.Waiver, waiverLimit(t, c)})
+			case len(out.waivers) == mostWaivers:
 				out.more++
-			} else {
+			default:
 				out.waivers = append(out.waivers, waiver(t, c, day))
 			}
 		}
@@ -89,6 +93,9 @@ func whatToDo(r *compare.Result, day string) todo {
 	return out
 }
 
+// wanted tells that something failed that may be wanted.
+func (t *todo) wanted() bool { return len(t.waivers)+len(t.widen) > 0 }
+
 // saved tells whether a check has a limit that can follow a head that is better than
 // its base.
 func saved(c *compare.Check) bool {
@@ -102,8 +109,15 @@ func saved(c *compare.Check) bool {
 	return c.Limit.Min != nil && c.Head.Cmp(*c.Base) > 0 && c.Limit.Min.Float64() < head*(1-headroom)
 }
 
-// waiver is the element of waivers: that lets the worst row of a metric pass.
-func waiver(t *compare.TargetResult, c *compare.Check, day string) string {
+// wider is a waiver that is beyond what it lifts, and the limit that would hold.
+type wider struct {
+	*compare.Waiver
+	limit string
+}
+
+// waiverLimit is the limit of a waiver that lets the worst row of a metric pass, of
+// those that this one is asked about: "max: 3 GiB".
+func waiverLimit(t *compare.TargetResult, c *compare.Check) string {
 	limit, low := "max", c.Limit.Min != nil && c.Limit.Max == nil
 	if m, ok := measure.Lookup(c.Metric); ok {
 		low = m.HigherIsBetter
@@ -113,15 +127,20 @@ func waiver(t *compare.TargetResult, c *compare.Check, day string) string {
 	}
 	worst := *c.Head
 	for _, other := range t.Checks {
-		if other.Metric == c.Metric && other.Counts() == compare.Fail && other.Head != nil && (other.Head.Cmp(worst) < 0) == low {
+		if other.Metric == c.Metric && other.Waiver.At() == c.Waiver.At() && other.Counts() == compare.Fail && other.Head != nil && (other.Head.Cmp(worst) < 0) == low {
 			worst = *other.Head
 		}
 	}
+	return limit + ": " + ceiling(worst, c.Unit, low)
+}
+
+// waiver is the element of waivers: for it.
+func waiver(t *compare.TargetResult, c *compare.Check, day string) string {
 	until := "YYYY-MM-DD"
 	if d, err := time.Parse(time.DateOnly, day); err == nil {
 		until = d.AddDate(0, 0, waiverDays).Format(time.DateOnly)
 	}
-	return fmt.Sprintf(`- { target: %s, metric: %s, %s: %s, until: %s, reason: "REASON", owner: "OWNER" }`, yaml(t.Name), yaml(c.Metric), limit, ceiling(worst, c.Unit, low), until)
+	return fmt.Sprintf(`- { target: %s, metric: %s, %s, until: %s, reason: "REASON", owner: "OWNER" }`, yaml(t.Name), yaml(c.Metric), waiverLimit(t, c), until)
 }
 
 // ceiling writes a limit that a value passes, in three or more digits: rounded up or,
@@ -211,7 +230,7 @@ func textTodo(r *compare.Result) (lines []string) {
 			lines = append(lines, "  - "+plain(strings.ReplaceAll(s, "`", "")))
 		}
 	}
-	if len(do.waivers) > 0 {
+	if do.wanted() {
 		lines = append(lines, "If the memory is wanted:")
 	}
 	if do.raise != "" {
@@ -220,16 +239,19 @@ func textTodo(r *compare.Result) (lines []string) {
 	for _, p := range do.byHand[:min(len(do.byHand), mostWaivers)] {
 		lines = append(lines, fmt.Sprintf("  raise it by hand:     at %s:%d:%d, with a why", plain(p.check.Limit.File), p.check.Limit.Line, p.check.Limit.Column))
 	}
+	for _, w := range do.widen[:min(len(do.widen), mostWaivers)] {
+		lines = append(lines, fmt.Sprintf("  or widen the waiver:  at %s:%d:%d, to %s", plain(w.File), w.Line, w.Column, w.limit))
+	}
 	for i, w := range do.waivers {
 		if i == 0 {
-			lines = append(lines, "  or for some days, in "+plain(r.Config)+":", "    waivers:")
+			lines = append(lines, "  or for some days, in "+plain(r.Config)+" (the first line only where it has no waivers yet):", "    waivers:")
 		}
 		lines = append(lines, "      "+w)
 	}
 	if do.more > 0 {
 		lines = append(lines, fmt.Sprintf("      and %s", plural(do.more, "waiver more", "waivers more")))
 	}
-	if len(do.waivers) > 0 {
+	if do.wanted() {
 		lines = append(lines, "To look closer: peakgate diff BASE HEAD")
 	}
 	if do.tighten != "" {

@@ -63,6 +63,7 @@ func runAction(s Streams) (int, error) {
 		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
 	}
 	a.Mask(s.Getenv("PEAKGATE_TOKEN"))
+	a.Mask(s.Getenv("GITHUB_TOKEN"))
 	p := posting{comment: cmp.Or(s.Getenv("PEAKGATE_COMMENT"), "on-failure"), check: cmp.Or(s.Getenv("PEAKGATE_CHECK"), "auto"), key: s.Getenv("PEAKGATE_KEY"), author: s.Getenv("PEAKGATE_COMMENT_AUTHOR")}
 	if err := p.validate(); err != nil {
 		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
@@ -84,7 +85,7 @@ func runAction(s Streams) (int, error) {
 		code = max(code, ExitNoData)
 	}
 	if a.Active() {
-		showPosted(a, p.post(r, resultMarks(r), s)) // the verdict stands without it
+		showPosted(a, p.post(r, resultMarks(r), s)...) // the verdict stands without it
 	}
 	return code, a.Close()
 }

@@ -71,7 +71,7 @@ func runComment(p posting, s Streams, get func(*post.Actions) (*compare.Result, 
 	r, code := get(a)
 	if r != nil {
 		relocate(r, s)
-		code = showPosted(a, p.post(r, resultMarks(r), s))
+		code = showPosted(a, p.post(r, resultMarks(r), s)...)
 	}
 	return code, a.Close()
 }
@@ -133,14 +133,18 @@ func relocate(r *compare.Result, s Streams) {
 	r.Head.FilesURL = filesURL(commit, s)
 }
 
-// showPosted tells in one line what became of the posts.
-func showPosted(a *post.Actions, done posted) int {
-	if done.err == nil {
-		fmt.Fprintf(a, "%s\n", done.line)
-		return ExitPass
+// showPosted tells in one line what became of each post.
+func showPosted(a *post.Actions, all ...posted) int {
+	code := ExitPass
+	for _, done := range all {
+		if done.err == nil {
+			fmt.Fprintf(a, "%s\n", done.line)
+			continue
+		}
+		a.Warning(post.Annotation{Title: "peakgate", Message: done.line + ": " + done.err.Error()})
+		code = ExitNoData
 	}
-	a.Warning(post.Annotation{Title: "peakgate", Message: done.line + ": " + done.err.Error()})
-	return ExitNoData
+	return code
 }
 
 // resultName is the one file that is read of an artifact.

@@ -54,6 +54,20 @@ func down(h *codehost.Server) {
 	}
 }
 
+// failing answers the first requests whose path holds a part with a code.
+func failing(part string, code, times int) func(*codehost.Server) {
+	return func(h *codehost.Server) {
+		h.Fault = func(w http.ResponseWriter, r *http.Request, _ int) bool {
+			if !strings.Contains(r.URL.Path, part) || times == 0 {
+				return false
+			}
+			times--
+			codehost.Answer(w, code, map[string]any{"message": "no"})
+			return true
+		}
+	}
+}
+
 func gitea(h *codehost.Server) { h.Plain, h.Login = true, "gate" }
 
 // body is the one comment's.
@@ -134,6 +148,10 @@ func TestComment(t *testing.T) {
 		{name: "no event, --pull", env: runner(t, ""), args: []string{"--pull", "7", red}, log: "comment: created", body: "peakgate: fail"},
 		{name: "green and on-failure", env: runner(t, pullEvent), args: []string{"--comment", "on-failure", green}, log: "nothing failed"},
 		{name: "never", env: runner(t, pullEvent), args: []string{"--comment", "never", red}, log: "comment is never"},
+		{name: "a check run that is refused", host: failing("/check-runs", 422, 9), env: runner(t, pullEvent), args: []string{"--check", "run", red}, code: ExitNoData, log: "no check: the server answered 422", body: "peakgate: fail"},
+		{name: "a check run without permission", host: failing("/check-runs", 403, 9), env: runner(t, pullEvent), args: []string{"--check", "run", red}, log: "no check: the server answered 403: no; it needs permissions: checks: write", body: "peakgate: fail"},
+		{name: "a status that is refused", host: failing("/statuses/", 404, 9), env: runner(t, pullEvent), args: []string{"--check", "status", red}, code: ExitNoData, log: "comment: created", body: "peakgate: fail"},
+		{name: "a status, once without an answer", host: failing("/statuses/", 502, 1), env: runner(t, pullEvent), args: []string{"--check", "status", red}, log: "comment: created", body: "peakgate: fail"},
 		{name: "no token", env: runner(t, pullEvent, "PEAKGATE_TOKEN", ""), args: []string{red}, log: "there is no token"},
 		{name: "no API", env: runner(t, pullEvent, "GITHUB_API_URL", ""), args: []string{red}, code: ExitNoData, log: "GITHUB_API_URL"},
 		{name: "a broken event", env: runner(t, "{"), args: []string{red}, code: ExitNoData, log: "the JSON of an event"},

@@ -46,32 +46,36 @@ type posted struct {
 	err  error
 }
 
-// post shows a result on the pull request. Nothing that goes wrong with it
-// changes a verdict.
-func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) posted {
+// post shows a result on the commit and on the pull request, which do not wait for
+// each other's success. Nothing that goes wrong with it changes a verdict.
+func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) (all []posted) {
+	never := posted{line: "no comment: comment is never"}
 	event, err := post.ReadEvent(s.Getenv)
 	if err != nil {
-		return posted{"no comment: the event cannot be read", err}
+		return []posted{{"no comment: the event cannot be read", err}}
 	}
 	if p.comment == "never" && (p.check == "none" || p.check == "auto") {
-		return posted{line: "no comment: comment is never"}
+		return []posted{never}
 	}
 	host, none := p.dial(s)
 	if none != nil {
-		return *none
+		return []posted{*none}
 	}
-	ctx := context.Background()
-	if err := p.mark(ctx, host, event, r, marks, s); err != nil && post.KindOf(err) != post.Denied {
-		return posted{"no check", err}
+	ctx, cancel := context.WithTimeout(context.Background(), post.Patience)
+	defer cancel()
+	if err := p.mark(ctx, host, event, r, marks, s); post.KindOf(err) == post.Denied {
+		all = append(all, posted{line: "no check: " + err.Error() + "; it needs permissions: checks: write, or statuses: write for a status"})
+	} else if err != nil {
+		all = append(all, posted{"no check", err})
 	}
 	if p.comment == "never" {
-		return posted{line: "no comment: comment is never"}
+		return append(all, never)
 	}
 	pull, run, none := p.place(ctx, host, event, r)
 	if none != nil {
-		return *none
+		return append(all, *none)
 	}
-	return p.stick(ctx, host, event, r, pull, run)
+	return append(all, p.stick(ctx, host, event, r, pull, run))
 }
 
 // dial makes the host that the runner's variables name. none is set where it

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,8 +50,22 @@ func TestScript(t *testing.T) {
 			_, err := os.Stat(captures)
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "measured": measured, "again": again},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "measured": measured, "again": again, "paste": paste},
 	})
+}
+
+// paste adds the YAML that a report offers to a budget: paste REPORT.md BUDGET.yml
+func paste(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: paste REPORT.md BUDGET.yml")
+	}
+	_, text, ok := strings.Cut(ts.ReadFile(args[0]), "\n```yaml\n")
+	text, _, end := strings.Cut(text, "\n```\n")
+	if !ok || !end {
+		ts.Fatalf("%s offers no YAML", args[0])
+	}
+	budget := ts.ReadFile(args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(budget+text+"\n"), 0o644))
 }
 
 // exits runs a command that must end with a given code: exits 3 peakgate check.
