@@ -199,6 +199,12 @@ func (b *browser) eval(script string, into any) {
 	}
 }
 
+// frame waits until what waits for the next frame is drawn.
+func (b *browser) frame() {
+	b.t.Helper()
+	b.eval(`new Promise((done) => requestAnimationFrame(() => done(0)))`, nil)
+}
+
 // text gives the text of the first element that a selector finds.
 func (b *browser) text(selector string) string {
 	b.t.Helper()

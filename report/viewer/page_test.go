@@ -242,6 +242,7 @@ func testKeyboard(t *testing.T, b *browser, file string, v *page.View) {
 // seen gives the ends of the axis of program order.
 func seen(b *browser) (from, to int) {
 	b.t.Helper()
+	b.frame()
 	var ends []string
 	b.eval(`(() => { const t = [...document.querySelectorAll('#curve svg > text')].map((e) => e.textContent).filter((s) => /^\d+$/.test(s)); return [t[0], t.at(-1)]; })()`, &ends)
 	fmt.Sscan(ends[0], &from)
@@ -295,6 +296,15 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	b.key("-")
 	from, to = seen(b)
 	want("after the key -", from == 0 && to == width)
+	// To move is to draw the curve and the timeline only: all else would stutter.
+	b.eval(`document.querySelector("#table table").same = document.querySelector("#bars-size path").same = document.querySelector("#overview table").same = true`, nil)
+	b.click("#zoom-in")
+	b.frame()
+	var same bool
+	b.eval(`[document.querySelector("#table table"), document.querySelector("#bars-size path"), document.querySelector("#overview table")].every((e) => e.same)`, &same)
+	if !same {
+		t.Error("a zoom draws what it does not change")
+	}
 }
 
 // saved clicks a button and gives what the page hands to the browser to save.

@@ -3,10 +3,11 @@
 
 const state = { view: null, from: 0, to: 1, hovered: null, pinned: null, cursor: null };
 const drawers = []; // what draws the view anew
+const movers = []; // what draws along program order: all that a zoom or a drag changes
 const markers = []; // what shows the chosen buffer
 
 const chosen = () => state.hovered ?? state.pinned;
-const draw = () => drawers.forEach((f) => f());
+const draw = () => [...drawers, ...movers].forEach((f) => f());
 const mark = () => markers.forEach((f) => f());
 
 function show(view, pinned) {
@@ -51,13 +52,20 @@ function follow() {
   show(view, view.buffers.find((b) => b.id === id) ?? view.atPeak.find((b) => b.id === id));
 }
 
+let waiting = false; // for the next frame: events come faster than frames
+
 // look moves the stretch of program order that is seen.
 function look(from, to) {
   const width = Math.min(Math.max(to - from, Math.min(4, state.view.width)), state.view.width);
   state.from = Math.min(Math.max(from, 0), state.view.width - width);
   state.to = state.from + width;
-  draw();
-  mark();
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    movers.forEach((f) => f());
+    mark();
+  });
 }
 
 function zoom(factor, around) {

@@ -85,6 +85,12 @@ function movable(c) {
   });
 }
 
+// still tells of an event that came because the page moved under a pointer that did
+// not: who uses keys must not lose a buffer to it.
+let pointerX = null, pointerY = null;
+const still = (event) => event.clientX === pointerX && event.clientY === pointerY;
+addEventListener("pointermove", (event) => { pointerX = event.clientX; pointerY = event.clientY; });
+
 // choosable lets keys move along a list of buffers.
 function choosable(c, list) {
   c.node.addEventListener("keydown", (event) => {
@@ -103,7 +109,7 @@ function choosable(c, list) {
       mark();
     }
   });
-  c.node.addEventListener("pointerleave", () => hover(null));
+  c.node.addEventListener("pointerleave", (event) => { if (!still(event)) hover(null); });
   c.node.addEventListener("blur", () => hover(null));
 }
 

@@ -112,8 +112,8 @@ function moveCursor(x) {
 }
 
 movable(curve);
-curve.node.addEventListener("pointermove", (event) => moveCursor(positionOf(curve, curve.place(event).x)));
-curve.node.addEventListener("pointerleave", () => moveCursor(null));
+curve.node.addEventListener("pointermove", (event) => { if (!still(event)) moveCursor(positionOf(curve, curve.place(event).x)); });
+curve.node.addEventListener("pointerleave", (event) => { if (!still(event)) moveCursor(null); });
 curve.node.addEventListener("keydown", (event) => {
   const xs = state.view.curve.x;
   if (xs.length === 0) return;
@@ -127,5 +127,5 @@ curve.node.addEventListener("keydown", (event) => {
     look(state.cursor - half, state.cursor + half);
   }
 });
-drawers.push(drawCurve);
+movers.push(drawCurve);
 markers.push(markCurve);

@@ -35,7 +35,7 @@ for (const [id, label, order] of orders) {
     c.say(i, list.length - 1, i < 0 ? `${list.length} buffers` : describe(list[i]));
   });
   const under = (event) => list[Math.floor(c.place(event).x / step())] ?? null;
-  c.node.addEventListener("pointermove", (event) => hover(under(event)));
+  c.node.addEventListener("pointermove", (event) => { if (!still(event)) hover(under(event)); });
   c.node.addEventListener("click", (event) => under(event) && pin(under(event)));
   choosable(c, () => list);
 }

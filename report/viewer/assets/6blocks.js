@@ -11,7 +11,7 @@ function blockOf(b, most) {
   return { colour: b.colour, x, y: blocks.area * (1 - (b.y + b.bytes) / most), w: Math.max(1, across(blocks, b.end) - x), h: Math.max(0.5, b.bytes / most * blocks.area) };
 }
 
-drawers.push(() => {
+movers.push(() => {
   if (byId("timeline").hidden) return;
   const view = state.view, most = memory(view);
   blocks.clear();
@@ -47,7 +47,7 @@ function blockAt(event) {
 
 movable(blocks);
 choosable(blocks, drawn);
-blocks.node.addEventListener("pointermove", (event) => { if (!blocks.dragged) hover(blockAt(event)); });
+blocks.node.addEventListener("pointermove", (event) => { if (!blocks.dragged && !still(event)) hover(blockAt(event)); });
 blocks.node.addEventListener("click", (event) => blockAt(event) && pin(blockAt(event)));
 
 byId("timeline-toggle").addEventListener("click", (event) => {
