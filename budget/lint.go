@@ -173,11 +173,13 @@ func lintSlackRule(l *linter) {
 			if high.Float64() <= lintSlack*low.Float64() || e.Metric.Unit == measure.ByteUnit && apart.Cmp(measure.Int(lintSlackSize)) < 0 {
 				return
 			}
-			times := ""
+			what := than
 			if low.Float64() > 0 {
-				times = fmt.Sprintf("%.1f times ", high.Float64()/low.Float64())
+				what = fmt.Sprintf("%.1f times %s", high.Float64()/low.Float64(), than)
+			} else if name == "max" {
+				what = "nothing is used"
 			}
-			l.add(limit.Pos, path, fmt.Sprintf("%s %s: %s%s, and %s is measured", name, limit.Text, times, than, measured(*largest, *smallest, e.Metric)), "peakgate budget update brings it closer")
+			l.add(limit.Pos, path, fmt.Sprintf("%s %s: %s (%s is measured)", name, limit.Text, what, measured(*largest, *smallest, e.Metric)), "peakgate budget update brings it closer")
 		}
 		if e.Max != nil && !e.Metric.HigherIsBetter {
 			far(e.Max, e.Max.Value, *largest, "max", "as much as is used")

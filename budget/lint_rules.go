@@ -56,8 +56,8 @@ func lintInformation(l *linter) {
 			return
 		}
 		hint := ""
-		if e.Metric.ExplainedBy != "" {
-			hint = "budget " + e.Metric.ExplainedBy
+		if by := e.Metric.ExplainedBy; by != "" && !strings.Contains(e.Metric.Doc, "budget "+by) { // some docs say it themselves
+			hint = "budget " + by
 		}
 		l.add(e.Pos, path, e.Metric.Name+" is for information: "+strings.TrimSuffix(e.Metric.Doc, "."), hint)
 	})

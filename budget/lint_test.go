@@ -88,7 +88,7 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 			{waiver("max: 10 GiB, until: 2027-12-01"), Found{}, ""},
 		},
 		"information": {
-			{entryFile("reserved.peak_bytes: 9 GiB"), Found{}, "6:7: warning: targets.train.budgets.reserved.peak_bytes: reserved.peak_bytes is for information: largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead; budget live.peak_bytes [information]"},
+			{entryFile("reserved.peak_bytes: 9 GiB"), Found{}, "6:7: warning: targets.train.budgets.reserved.peak_bytes: reserved.peak_bytes is for information: largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead [information]"},
 		},
 		"module": {
 			{entryFile("plan.need_bytes: 9 GiB"), head("plan.need_bytes module=jit_step 8 GiB", "plan.need_bytes module=jit_init 1 GiB"),
@@ -124,12 +124,13 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 			{entryFile("growth.bytes_per_step: 0 B"), head("growth.bytes_per_step 5 B"), ""},
 		},
 		"slack": {
-			{entryFile("plan.need_bytes: 80 GiB"), head("plan.need_bytes 12 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 80 GiB: 6.7 times as much as is used, and 12.00 GiB is measured; peakgate budget update brings it closer [slack]"},
+			{entryFile("plan.need_bytes: 80 GiB"), head("plan.need_bytes 12 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 80 GiB: 6.7 times as much as is used (12.00 GiB is measured); peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: 24 GiB"), head("plan.need_bytes 12 GiB"), ""},
-			{entryFile("plan.need_bytes: 24.1 GiB"), head("plan.need_bytes device=0 12 GiB", "plan.need_bytes device=1 1 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 24.1 GiB: 2.0 times as much as is used, and 12.00 GiB is measured; peakgate budget update brings it closer [slack]"},
+			{entryFile("plan.need_bytes: 24 GiB"), head("plan.need_bytes 0 B"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 24 GiB: nothing is used (0 B is measured); peakgate budget update brings it closer [slack]"},
+			{entryFile("plan.need_bytes: 24.1 GiB"), head("plan.need_bytes device=0 12 GiB", "plan.need_bytes device=1 1 GiB"), "6:24: warning: targets.train.budgets.plan.need_bytes: max 24.1 GiB: 2.0 times as much as is used (12.00 GiB is measured); peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: 16 MiB"), head("plan.need_bytes 1 MiB"), ""},
 			{entryFile("growth.bytes_per_step: 16 MiB"), head("growth.bytes_per_step 1 B"), ""},
-			{entryFile("pool.hit_ratio: { min: 0.4 }"), head("pool.hit_ratio 0.9"), "6:30: warning: targets.train.budgets.pool.hit_ratio: min 0.4: 2.2 times less than there is, and 0.900 is measured; peakgate budget update brings it closer [slack]"},
+			{entryFile("pool.hit_ratio: { min: 0.4 }"), head("pool.hit_ratio 0.9"), "6:30: warning: targets.train.budgets.pool.hit_ratio: min 0.4: 2.2 times less than there is (0.900 is measured); peakgate budget update brings it closer [slack]"},
 			{entryFile("plan.need_bytes: { growth: 1%, floor: 7 GiB }"), head("plan.need_bytes 12 GiB"), "6:45: advice: targets.train.budgets.plan.need_bytes: floor 7 GiB is more than half of the measured 12.00 GiB; growth under the floor never fails [slack]"},
 		},
 		"spread": {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +47,42 @@ func (e *explainer) sentence() string {
 	case e.s != nil && len(e.m.Facts.Timelines) == 0:
 		return fmt.Sprintf("nothing stands out in the plan: %s; a plan alone does not show growth over executions, nor other live arrays", size)
 	}
+	if rise := e.rise(); rise != "" {
+		return rise + "; whether that is a leak, a budget of it tells; " + size
+	}
 	return "nothing stands out: " + size
+}
+
+// Over how much a growth is projected, and what it must come to: as in a budget that
+// does not say so.
+const (
+	riseSteps = 1000
+	riseHours = 24
+	riseFloor = 16 << 20
+)
+
+// rise tells of the sampled series that would grow the most, empty where none would
+// by what matters: a slope is no verdict, but it is what stands out.
+func (e *explainer) rise() (text string) {
+	most := 0.0
+	for _, s := range sampledSeries(e.m) {
+		for _, r := range e.m.Rows {
+			if s.Unit != measure.ByteUnit || len(s.Points) == 0 || r.Name != s.Metric() || r.Labels.Key() != s.Labels.Key() || r.Value == nil {
+				continue
+			}
+			over := r.Value.Float64() * riseSteps
+			if s.XUnit == measure.XSeconds {
+				over = r.Value.Float64() * riseHours
+			}
+			first, last := s.Points[0], s.Points[len(s.Points)-1]
+			if over <= max(most, riseFloor, last.Float64()/100) {
+				continue
+			}
+			most = over
+			text = fmt.Sprintf("%s grows by %s (%s), from %s to %s over %s", cmp.Or(s.Labels["series"], "the series"), r.Value.Format(r.Unit), r.Name, first.Format(s.Unit), last.Format(s.Unit), span(&s))
+		}
+	}
+	return text
 }
 
 // verdicts are the words for what a failed allocation lacked.
@@ -118,10 +154,12 @@ func (e *explainer) largest() string {
 	case e.s != nil:
 		return "one execution needs " + best.Value.Format(best.Unit)
 	}
-	text := "live are at most " + best.Value.Format(best.Unit)
-	if best.Name == "live.end_bytes" {
-		text = "live are " + best.Value.Format(best.Unit)
-	}
+	text := map[string]string{
+		"live.end_bytes":       "live are ",
+		"live.peak_bytes":      "live are at most ",
+		"footprint.peak_bytes": "the footprint is at most ",
+		"series.peak_bytes":    cmp.Or(best.Labels["series"], "the series") + " is at most ",
+	}[best.Name] + best.Value.Format(best.Unit)
 	for _, c := range numbered(e.m.ContributorsOf(best.Name, best.Labels)) {
 		if c.Key != measure.Other {
 			return fmt.Sprintf("%s, most at one place: %s (%s)", text, c.Display, c.Bytes)

@@ -153,6 +153,33 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
+// TestLookCloser wants a command that works as it stands, or none.
+func TestLookCloser(t *testing.T) {
+	in := func(paths ...string) (out []measure.Input) {
+		for _, p := range paths {
+			out = append(out, measure.Input{Path: p})
+		}
+		return out
+	}
+	beside := compare.Base{Kind: "captures"}
+	for name, c := range map[string]struct {
+		target compare.TargetResult
+		want   string
+	}{
+		"beside":      {compare.TargetResult{Inputs: in("head.pb"), BaseInputs: in("a base.pb"), Base: beside}, "peakgate diff 'a base.pb' head.pb"},
+		"in git":      {compare.TargetResult{Inputs: in("step.pb"), BaseInputs: in("step.pb@349a4e7f9326"), Base: compare.Base{Kind: "captures", Commit: "349a4e7f9326"}}, "peakgate explain step.pb"},
+		"measurement": {compare.TargetResult{Inputs: in("step.pb"), BaseInputs: in("base.pb"), Base: compare.Base{Kind: "measurement"}}, "peakgate explain step.pb"},
+		"no base":     {compare.TargetResult{Inputs: in("step.pb")}, "peakgate explain step.pb"},
+		"a run":       {compare.TargetResult{Inputs: in("run/footprint.jsonl")}, ""},
+		"several":     {compare.TargetResult{Inputs: in("a.pb", "b.pb"), BaseInputs: in("base.pb"), Base: beside}, ""},
+		"a flag":      {compare.TargetResult{Inputs: in("-o")}, ""},
+	} {
+		if got := lookCloser(&c.target); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestQuoting(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"train_step": {"train_step", "train_step"}, "a b'c": {`"a b'c"`, `'a b'\''c'`}, "yes": {`"yes"`, "yes"}, "$(id)\n": {`"$(id)\n"`, `'$(id)\x0a'`}, "x\u202e": {`"x\u202e"`, `'x\u{202e}'`}, "1.5": {`"1.5"`, "1.5"}, "": {`""`, "''"},

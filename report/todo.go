@@ -31,6 +31,7 @@ type todo struct {
 	widen   []wider  // waivers that are there and too low
 	more    int      // waivers that are not offered
 	leaks   []leak   // growths of a series that fail
+	closer  []string // the commands that tell more of what failed
 	tighten string   // the command that keeps what was saved; empty where nothing was
 }
 
@@ -67,6 +68,9 @@ func whatToDo(r *compare.Result, day string) todo {
 				continue
 			}
 			seen[key] = true
+			if l := lookCloser(t); l != "" && !slope && len(out.closer) < mostWaivers && !slices.Contains(out.closer, l) {
+				out.closer = append(out.closer, l)
+			}
 			if slope || slices.Contains(c.Failed, "growth") {
 				out.byHand = append(out.byHand, place{t, c})
 			}
@@ -95,6 +99,26 @@ func whatToDo(r *compare.Result, day string) todo {
 
 // wanted tells that something failed that may be wanted.
 func (t *todo) wanted() bool { return len(t.waivers)+len(t.widen) > 0 }
+
+// lookCloser is the command that tells more of a target: what moved where the base lies
+// beside the head, what the head holds where it lies in git. It is empty where the
+// files are gone (those of a run), or are more than one.
+func lookCloser(t *compare.TargetResult) string {
+	file := func(inputs []measure.Input) string {
+		if len(inputs) != 1 || len(inputs[0].Path) > maxName || strings.HasPrefix(inputs[0].Path, "run/") || strings.HasPrefix(inputs[0].Path, "-") {
+			return ""
+		}
+		return shell(inputs[0].Path)
+	}
+	head, base := file(t.Inputs), file(t.BaseInputs)
+	switch {
+	case head == "":
+		return ""
+	case base != "" && t.Base.Commit == "" && t.Base.Kind == "captures":
+		return "peakgate diff " + base + " " + head
+	}
+	return "peakgate explain " + head
+}
 
 // saved tells whether a check has a limit that can follow a head that is better than
 // its base.
@@ -244,15 +268,18 @@ func textTodo(r *compare.Result) (lines []string) {
 	}
 	for i, w := range do.waivers {
 		if i == 0 {
-			lines = append(lines, "  or for some days, in "+plain(r.Config)+" (the first line only where it has no waivers yet):", "    waivers:")
+			lines = append(lines, "  or for some days, in "+plain(r.Config)+" (the first line only where it has no waivers yet):", "", "waivers:")
 		}
-		lines = append(lines, "      "+w)
+		lines = append(lines, "  "+w)
 	}
 	if do.more > 0 {
-		lines = append(lines, fmt.Sprintf("      and %s", plural(do.more, "waiver more", "waivers more")))
+		lines = append(lines, fmt.Sprintf("  # and %s", plural(do.more, "waiver more", "waivers more")))
 	}
-	if do.wanted() {
-		lines = append(lines, "To look closer: peakgate diff BASE HEAD")
+	for i, c := range do.closer {
+		if i == 0 {
+			lines = append(lines, "", "To look closer:")
+		}
+		lines = append(lines, "  "+c)
 	}
 	if do.tighten != "" {
 		lines = append(lines, "Memory was saved; to keep it so: "+do.tighten)

@@ -114,7 +114,7 @@ func (s *status) end(now time.Duration, r Result, cost time.Duration) {
 	}
 	switch {
 	case s.seen:
-		line := fmt.Sprintf("%s: footprint at most %s", now.Round(100*time.Millisecond), mebibytes(s.peak))
+		line := fmt.Sprintf("%s: largest sampled footprint %s", now.Round(100*time.Millisecond), mebibytes(s.peak))
 		if now >= costFrom {
 			line += fmt.Sprintf("; watching took %.2f %% of a core", 100*cost.Seconds()/now.Seconds())
 		}

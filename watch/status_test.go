@@ -59,8 +59,8 @@ func TestStatusAtTheEnd(t *testing.T) {
 		return log.String()
 	}
 	for _, tt := range []struct{ got, want string }{
-		{end(false, true, 1500*time.Millisecond, Result{}), "peakgate watch: 1.5s: footprint at most 20.0 GiB\n"},
-		{end(false, true, 100*time.Second, Result{}), "peakgate watch: 1m40s: footprint at most 20.0 GiB; watching took 0.10 % of a core\n"},
+		{end(false, true, 1500*time.Millisecond, Result{}), "peakgate watch: 1.5s: largest sampled footprint 20.0 GiB\n"},
+		{end(false, true, 100*time.Second, Result{}), "peakgate watch: 1m40s: largest sampled footprint 20.0 GiB; watching took 0.10 % of a core\n"},
 		{end(false, false, time.Second, Result{}), "peakgate watch: 1s: no footprint could be sampled\n"},
 		{end(true, true, time.Second, Result{OOMKills: 2}), "peakgate watch: the kernel killed 2 processes for memory\n"},
 	} {

@@ -62,7 +62,11 @@ func (t *Table) finish() error {
 	}
 	for _, c := range t.Columns {
 		if step, coarse := c.resolution(); coarse {
-			t.warn("%s has %d decimals: its levels are known to %s", clip(c.Header), c.places, step)
+			decimals := "decimals"
+			if c.places == 1 {
+				decimals = "decimal"
+			}
+			t.warn("%s has %d %s: its levels are known to %s", clip(c.Header), c.places, decimals, step)
 		}
 	}
 	return nil

@@ -186,7 +186,7 @@ func (b *beginner) try(start budget.Start, files []string) error {
 	}
 	for _, c := range result.Checks {
 		if c.Verdict == result.Verdict {
-			return fmt.Errorf("%s: %s", c.Metric, c.Reason)
+			return fmt.Errorf("%s: %s; a first budget of it would be %s at once: leave it out, or write its limits by hand", c.Metric, c.Reason, result.Verdict)
 		}
 	}
 	return fmt.Errorf("a first budget would be %s at once", result.Verdict)

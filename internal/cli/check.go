@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,8 +24,9 @@ var checkCommand = command{
 	name: "check", args: "[TARGET…]", summary: "measure what the budget names, compare, report",
 	about: `Reads the captures of each target (all, unless some are named), holds them
 against the budget and the base, and reports. The base of a target is the one of
---base, else the one of its base: key. A target with run: is run under the watcher
-first, and judged by its footprint and what it writes.`,
+--base, else the one of its base: key, else what git holds where the branch began:
+its captures, or .peakgate/base/TARGET.json. A target with run: is run under the
+watcher first, and judged by its footprint and what it writes.`,
 	setup: func(f *flag.FlagSet, s Streams) func([]string) (int, error) {
 		o := checkOptions{}
 		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
@@ -323,6 +325,8 @@ func loadBudget(config string, within guard) (*budget.File, map[string][]byte, e
 	switch {
 	case errors.As(err, &faults):
 		return nil, nil, budgetError{faults, sources}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, usagef("%v; name the budget file with --config, or write a first one with peakgate budget init CAPTURE…", err)
 	case err != nil:
 		return nil, nil, usagef("%v; name the budget file with --config", err)
 	}
