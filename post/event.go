@@ -1,11 +1,13 @@
 package post
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 )
 
@@ -57,7 +59,11 @@ func ReadEvent(getenv func(string) string) (Event, error) {
 	if len(data) > maxEvent {
 		return e, fmt.Errorf("%s: expected an event of at most %d bytes, found more", path, maxEvent)
 	}
-	if err := e.decode(data); err != nil {
+	err = e.decode(data)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) { // its text shows our types
+		err = fmt.Errorf("%s holds another kind of value: %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
+	}
+	if err != nil {
 		return e, fmt.Errorf("%s: expected the JSON of an event: %w", path, err)
 	}
 	return e, nil
@@ -111,5 +117,11 @@ func (e *Event) decode(data []byte) error {
 			e.Measured.Pulls = append(e.Measured.Pulls, p.Number)
 		}
 	}
+	if !hash.MatchString(e.Commit) { // it becomes a part of addresses
+		return fmt.Errorf("a head that is no commit's hash: %.40q", e.Commit)
+	}
 	return nil
 }
+
+// hash is a commit's, where there is one.
+var hash = regexp.MustCompile(`^[0-9a-fA-F]*$`)

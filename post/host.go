@@ -77,7 +77,10 @@ var slug = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 // Dial makes a Host; it sends nothing yet. transport is nil for the system's.
 func Dial(a Account, transport http.RoundTripper) (*Host, error) {
 	api, err := url.Parse(a.API)
-	if err != nil || api.Host == "" || api.Scheme != "https" && api.Scheme != "http" || api.User != nil {
+	switch {
+	case err != nil || strings.Contains(a.API, "@"): // what may hold a password is not repeated
+		return nil, errors.New("the address of the API: expected https://HOST/… without a user; GITHUB_API_URL sets it")
+	case api.Host == "" || api.Scheme != "https" && api.Scheme != "http":
 		return nil, fmt.Errorf("the address of the API: expected https://HOST/…, found %.80q; GITHUB_API_URL sets it", a.API)
 	}
 	owner, name, ok := strings.Cut(a.Repository, "/")

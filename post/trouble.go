@@ -56,7 +56,7 @@ func (h *Host) trouble(err error) error {
 	if err == nil {
 		return nil
 	}
-	t := &Trouble{text: h.hide(shorten(err))}
+	t := &Trouble{text: h.shorten(err)}
 	var (
 		rate     *github.RateLimitError
 		abuse    *github.AbuseRateLimitError
@@ -117,8 +117,9 @@ func pause(h http.Header) time.Duration {
 }
 
 // shorten makes one line of an error. The library's own text repeats the whole
-// request; the status and the server's message say enough.
-func shorten(err error) string {
+// request; the status and the server's message say enough. The token is taken out
+// before the text is cut: half of it would be passed over.
+func (h *Host) shorten(err error) string {
 	var response *github.ErrorResponse
 	if errors.As(err, &response) && response.Response != nil {
 		text := "the server answered " + strconv.Itoa(response.Response.StatusCode)
@@ -130,9 +131,9 @@ func shorten(err error) string {
 				text += "; " + e.Message
 			}
 		}
-		return oneLine(text, 300)
+		return oneLine(h.hide(text), 300)
 	}
-	return oneLine(strings.TrimSpace(err.Error()), 300)
+	return oneLine(h.hide(strings.TrimSpace(err.Error())), 300)
 }
 
 // Patience is how long all posts of a result may take, with waiting. One that takes
