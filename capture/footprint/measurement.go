@@ -175,6 +175,9 @@ func (c *Capture) noFootprint() string {
 	if c.reason != "" {
 		return "no footprint was read: " + c.reason
 	}
+	if c.Summary != nil && c.Header != nil && c.Summary.TMS < c.Header.IntervalMS {
+		return fmt.Sprintf("no sample has a footprint: the run was over after %d ms, too short to be sampled; watch a longer one", c.Summary.TMS)
+	}
 	return "no sample has a footprint"
 }
 

@@ -165,6 +165,16 @@ process.count{} 1 sampled of 1
 	}
 }
 
+// TestTooShort: a run that was over before it could be sampled says so.
+func TestTooShort(t *testing.T) {
+	m := read(t, header+`{"t_ms":12,"step":null,"nproc":0,"rss_bytes":0}`+"\n"+
+		`{"summary":true,"t_ms":13,"exit_code":0,"oom_kills":0,"samples":1,"processes":1}`+"\n")
+	want := "footprint.peak_bytes{} no data: no sample has a footprint: the run was over after 13 ms, too short to be sampled; watch a longer one\n"
+	if got := rows(m); !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestSteps: a counter that begins again is counted on, and of two samples at one
 // mark the lower one counts. A number that no counter reaches is passed over.
 func TestSteps(t *testing.T) {
