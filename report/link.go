@@ -49,6 +49,15 @@ func escapePath(name string) string {
 	return out.String()
 }
 
+// budgetFile is the budget file from the repository's top, where a reader of a page
+// stands: the working directory of the job is not theirs.
+func budgetFile(r *compare.Result) string {
+	if name := path.Join(r.Head.Folder, r.Config); r.Head.Folder != "" && !path.IsAbs(r.Config) && local(name) {
+		return name
+	}
+	return r.Config
+}
+
 // budgetLink is text that leads to a place in the budget. What lies in the base
 // ("peakgate.yml@1a2b3c4") is no file of the head.
 func budgetLink(r *compare.Result, text, file string, line int) string {

@@ -86,7 +86,7 @@ type place struct {
 
 // newPage finds what is the same in every room.
 func newPage(r *compare.Result) *page {
-	p := &page{r: r, common: map[*compare.TargetResult]measure.Labels{}, do: whatToDo(r, r.Day)}
+	p := &page{r: r, common: map[*compare.TargetResult]measure.Labels{}, do: whatToDo(r, budgetFile(r), r.Day)}
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		p.common[t] = commonLabels(t.Checks)

@@ -163,7 +163,7 @@ func (p *page) todo() {
 		p.printf("- to `%s` at %s\n", w.limit, budgetLink(p.r, code(fmt.Sprintf("%s:%d", w.File, w.Line)), w.File, w.Line))
 	}
 	if len(do.waivers) > 0 {
-		p.printf("\nOr let it pass for some days, in %s (the first line only where it has no waivers yet):\n\n", code(p.r.Config))
+		p.printf("\nOr let it pass for some days, in %s (the first line only where it has no waivers yet):\n\n", code(budgetFile(p.r)))
 		lines := []string{"waivers:"}
 		for _, w := range do.waivers {
 			lines = append(lines, "  "+w)

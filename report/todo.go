@@ -35,9 +35,10 @@ type todo struct {
 	tighten string   // the command that keeps what was saved; empty where nothing was
 }
 
-// whatToDo finds what can be done about a result. day is when a waiver begins; without
-// one its end is left to be filled in.
-func whatToDo(r *compare.Result, day string) todo {
+// whatToDo finds what can be done about a result. config is the budget file as the
+// reader reaches it. day is when a waiver begins; without one its end is left to be
+// filled in.
+func whatToDo(r *compare.Result, config, day string) todo {
 	var out todo
 	var raise, tighten []string
 	seen := map[string]bool{}
@@ -84,10 +85,10 @@ func whatToDo(r *compare.Result, day string) todo {
 			}
 		}
 	}
-	if len(r.Config) > 4*maxName {
+	if len(config) > 4*maxName {
 		return out
 	}
-	update := "peakgate budget update --config " + shell(r.Config)
+	update := "peakgate budget update --config " + shell(config)
 	if len(raise) > 0 {
 		out.raise = update + " --loosen --why 'REASON' " + words(raise)
 	}
@@ -244,7 +245,7 @@ const missing = "Nothing is red, but what was not measured is no pass: the reaso
 
 // textTodo tells what can be done, for a terminal.
 func textTodo(r *compare.Result) (lines []string) {
-	do := whatToDo(r, "")
+	do := whatToDo(r, r.Config, "")
 	if r.Verdict == compare.NoData {
 		lines = append(lines, missing)
 	}
