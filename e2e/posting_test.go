@@ -243,6 +243,7 @@ func TestSamples(t *testing.T) {
 		if body := p.comment(t); !strings.Contains(body, "captures/small/head.hlo.pb") || !strings.Contains(body, "captures/large/head.hlo.pb") {
 			t.Errorf("the comment is not of both legs:\n%s\n%s", body, log)
 		}
+		p.afterwards(t, true) // as memory.yml: a fork's has its comment from there
 	})
 	t.Run("gpu", func(t *testing.T) {
 		p := newProject(t)
