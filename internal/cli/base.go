@@ -182,7 +182,7 @@ func (b *bases) fromGit(w *compare.Workload, ref string, opt capture.Options) {
 	}
 	w.Base.Kind = loaded.Kind
 	if loaded.Kind == "none" {
-		w.Base.How = fmt.Sprintf("commit %s (%s) holds neither the captures nor %s", f.commit.Short(), f.commit.How, base.FileName(w.Target.Name))
+		w.Base.How = fmt.Sprintf("commit %s (%s) holds neither the captures nor %s, which peakgate check --update-base writes, to be committed", f.commit.Short(), f.commit.How, base.FileName(w.Target.Name))
 		return
 	}
 	w.Runs = loaded.Runs.Runs
