@@ -191,7 +191,9 @@ func Diff(w io.Writer, d *compare.Diff) error {
 	if len(rows) > 1 {
 		table(out, "  ", rows, "lrrl")
 	}
-	fmt.Fprintf(out, "  %s\n", plural(still, "row did not move", "rows did not move"))
+	if still > 0 || len(rows) == 1 {
+		fmt.Fprintf(out, "  %s\n", plural(still, "row did not move", "rows did not move"))
+	}
 	textFindings(out, "", "", d.Findings)
 	textSeries(out, "series of the base", d.BaseSeries, diffSlope(d, true))
 	textSeries(out, "series of the head", d.HeadSeries, diffSlope(d, false))

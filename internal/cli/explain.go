@@ -34,6 +34,9 @@ kernel, else the largest that ran, else the largest; --module names another. Wit
 		quiet := f.Bool("quiet", false, "no progress")
 		read := declareRead(f)
 		return func(args []string) (int, error) {
+			if len(args) == 0 && len(logs) > 0 {
+				return ExitUsage, usagef("explain: want a capture as well: --log adds to what a capture shows, and is not explained alone")
+			}
 			if len(args) == 0 {
 				return ExitUsage, usagef("explain: want at least one capture file, directory or pattern")
 			}
