@@ -44,13 +44,14 @@ func (h *Host) Check(ctx context.Context, c CheckRun) error {
 	var w waiter
 	persist := func(do func() error) error { return h.persist(ctx, &w, do) }
 	completed, title, summary := "completed", oneLine(c.Title, maxTitle), cutText(c.Summary, maxText)
+	name := oneLine(c.Name, maxName)
 	output := func(marks []Mark) *github.CheckRunOutput {
 		return &github.CheckRunOutput{Title: &title, Summary: &summary, Annotations: annotations(marks)}
 	}
 	first, rest := split(c.Marks)
 	var made *github.CheckRun
 	if err := persist(func() (err error) {
-		options := github.CreateCheckRunOptions{Name: c.Name, HeadSHA: c.Commit, Status: &completed, Conclusion: &c.Conclusion, Output: output(first)}
+		options := github.CreateCheckRunOptions{Name: name, HeadSHA: c.Commit, Status: &completed, Conclusion: &c.Conclusion, Output: output(first)}
 		if c.URL != "" {
 			options.DetailsURL = &c.URL
 		}
@@ -62,7 +63,7 @@ func (h *Host) Check(ctx context.Context, c CheckRun) error {
 	for len(rest) > 0 {
 		first, rest = split(rest)
 		if err := persist(func() error {
-			_, _, err := h.client.Checks.UpdateCheckRun(ctx, h.owner, h.name, made.GetID(), github.UpdateCheckRunOptions{Name: c.Name, Output: output(first)})
+			_, _, err := h.client.Checks.UpdateCheckRun(ctx, h.owner, h.name, made.GetID(), github.UpdateCheckRunOptions{Name: name, Output: output(first)})
 			return err
 		}); err != nil {
 			return err

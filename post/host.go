@@ -255,13 +255,17 @@ func (h *Host) Delete(ctx context.Context, id int64) error {
 	return h.trouble(err)
 }
 
+// maxName is the longest name of a status or check run that we give, in UTF-16 units.
+const maxName = 100
+
 // maxDescription is the longest description of a status that GitHub takes, in
 // characters.
 const maxDescription = 140
 
 // SetStatus implements Server.
 func (h *Host) SetStatus(ctx context.Context, commit string, s Status) error {
-	status := &github.RepoStatus{State: &s.State, Context: &s.Context}
+	name := oneLine(s.Context, maxName)
+	status := &github.RepoStatus{State: &s.State, Context: &name}
 	if d := oneLine(s.Description, maxDescription); d != "" {
 		status.Description = &d
 	}

@@ -226,6 +226,28 @@ func zipped(t *testing.T, names ...string) []byte {
 	return out.Bytes()
 }
 
+// TestKeys: gates of other budgets and of other folders have comments and checks of
+// their own, and none turns another's green.
+func TestKeys(t *testing.T) {
+	h := newHost(t, gitea)
+	env := runner(t, pullEvent, "GITHUB_API_URL", codehost.Gitea)
+	inFolder := strings.Replace(redResult, `"head":{`, `"head":{"folder":"b",`, 1)
+	for i, c := range []struct{ result, name string }{
+		{redResult, `"peakgate"`},
+		{strings.Replace(redResult, "peakgate.yml", "soak.yml", 1), `"peakgate (soak.yml)"`},
+		{inFolder, `"peakgate (b/peakgate.yml)"`},
+		{strings.Replace(inFolder, "peakgate.yml", "../c/peakgate.yml", 1), `"peakgate (c/peakgate.yml)"`},
+		{strings.Replace(redResult, "peakgate.yml", strings.Repeat("long", 99), 1), `"peakgate (longlong`},
+	} {
+		if code, out := comment(t, h, env, write(t, "r.json", c.result)); code != 0 || !strings.Contains(out, "comment: created") {
+			t.Errorf("%s: %d: %s", c.name, code, out)
+		}
+		if len(h.Statuses) != i+1 || !strings.Contains(h.Statuses[i], `"context":`+c.name) || len(h.Statuses[i]) > 600 {
+			t.Errorf("%s: statuses %q", c.name, h.Statuses)
+		}
+	}
+}
+
 // TestCommentArtifact: what the finished run has uploaded is fetched from the
 // server's storage, which sees no token, and taken for a stranger's.
 func TestCommentArtifact(t *testing.T) {

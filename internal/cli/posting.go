@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,6 +114,19 @@ func (p posting) place(ctx context.Context, host *post.Host, event post.Event, r
 	return 0, run, &posted{line: fmt.Sprintf("no comment: the event %q has no pull request", event.Name)}
 }
 
+// defaultConfig is the budget file where none is named.
+const defaultConfig = "peakgate.yml"
+
+// keyOf tells the gates of a pull request apart: each has one comment and one check.
+// Two folders of a repository may each have a budget of the same name.
+func (p posting) keyOf(r *compare.Result) string {
+	config := filepath.ToSlash(r.Config)
+	if !path.IsAbs(config) {
+		config = path.Join(r.Head.Folder, config)
+	}
+	return cmp.Or(p.key, config)
+}
+
 // red tells that somebody has to do something.
 func red(r *compare.Result) bool { return exitCode(r.Verdict) != ExitPass }
 
@@ -123,7 +137,7 @@ func (p posting) stick(ctx context.Context, host *post.Host, event post.Event, r
 		return posted{"no comment", err}
 	}
 	done, url, err := post.Sync(ctx, host, post.Sticky{
-		Pull: pull, Key: cmp.Or(p.key, filepath.ToSlash(r.Config)), Run: run, Text: string(text), Short: string(short),
+		Pull: pull, Key: p.keyOf(r), Run: run, Text: string(text), Short: string(short),
 		Update: p.comment == "on-failure" && !red(r),
 	})
 	switch {
@@ -153,8 +167,8 @@ func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, r 
 		}
 	}
 	name := "peakgate"
-	if p.key != "" {
-		name += " (" + p.key + ")"
+	if key := p.keyOf(r); key != defaultConfig { // two gates must not write over each other's
+		name += " (" + key + ")"
 	}
 	page := runPage(s)
 	switch {
