@@ -67,6 +67,9 @@ func (e *explainer) planTable(all []measure.Row) {
 			if reasons[r.NoData] == nil {
 				order = append(order, r.NoData)
 			}
+			if space != "" && space != "device" {
+				name = space + " " + name
+			}
 			if !slices.Contains(reasons[r.NoData], name) {
 				reasons[r.NoData] = append(reasons[r.NoData], name)
 			}

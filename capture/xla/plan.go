@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // Plan is what XLA planned for one module in one memory space, in bytes.
@@ -165,7 +167,7 @@ func (m *Module) peak(p *Plan, padding int64) error {
 	peak.OtherBytes = peak.HeapBytes - peak.ForwardKeptBytes - peak.BackwardBytes - peak.WorkspaceBytes
 	if peak.FragmentationBytes = p.TempBytes - peak.SimulatedBytes(); peak.FragmentationBytes < 0 {
 		// Seen in TPU vmem, whose trace covers a part of the schedule only.
-		peak.NoFragmentation = fmt.Sprintf("the heap trace peaks at %d bytes, above the temp block of %d", peak.SimulatedBytes(), p.TempBytes)
+		peak.NoFragmentation = fmt.Sprintf("the heap trace peaks at %s, above the temp block of %s", measure.Bytes(peak.SimulatedBytes()), measure.Bytes(p.TempBytes))
 		peak.FragmentationBytes = 0
 	}
 	return nil
