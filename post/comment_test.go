@@ -207,10 +207,14 @@ func TestConvergence(t *testing.T) {
 		if seed%2 == 0 {
 			f.Add(codehost.Bot, seal("train", Run{1, 1}, "old"))
 		}
+		starts := make([]time.Duration, len(order)) // drawn before any run draws its latencies
+		for i := range starts {
+			starts[i] = time.Duration(f.Random.Int64N(int64(3 * time.Second)))
+		}
 		synctest.Test(t, func(t *testing.T) {
 			var wait sync.WaitGroup
 			for _, i := range order {
-				start := time.Duration(f.Random.Int64N(int64(3 * time.Second)))
+				start := starts[i]
 				wait.Go(func() {
 					time.Sleep(start)
 					run := int64(10 + i)
