@@ -156,6 +156,8 @@ type Facts struct {
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
 	// Watches hold one entry for each file of a watcher.
 	Watches []WatchFact `json:"watches,omitempty"`
+	// Dryrun is there where the program ran for a device that is not there.
+	Dryrun *DryrunFact `json:"dryrun,omitempty"`
 	// Timelines, Executions and Waits come from the host events of profiles.
 	Timelines  []TimelineFact  `json:"timelines,omitempty"`
 	Executions []ExecutionFact `json:"executions,omitempty"`

@@ -33,7 +33,7 @@ var rooms = map[string][]string{
 	"report":       {"measure", "compare", "diagnose", "page"},
 	"post":         {},
 	"watch":        {"capture/footprint"},
-	"dryrun":       {"measure", "capture"},
+	"dryrun":       {"measure", "capture", "capture/torch"}, // the events of two runs are held against each other
 	"internal/cli": {all},
 
 	"capture/xla":       {"measure", "growth"}, // growth of an exact series is a fact of the capture

@@ -1,0 +1,66 @@
+package measure
+
+// DryrunFact tells how far the numbers of a dry run can be trusted, and why.
+type DryrunFact struct {
+	Framework string `json:"framework"` // torch, jax or tf
+	// Class is one of the classes below.
+	Class string `json:"class"`
+	// Reasons say why it is not exact; none where it is.
+	Reasons []DryrunReason `json:"reasons,omitempty"`
+
+	// Device names what was pretended: "h100", "v5e:2x2"; of PyTorch the compute
+	// capability alone decides.
+	Device      string `json:"device,omitempty"`
+	Capability  string `json:"capability,omitempty"`
+	Devices     int64  `json:"devices,omitempty"`
+	MemoryBytes Bytes  `json:"memory_bytes,omitempty"`
+	// ContextBytes of each device were held from the start, as a driver does.
+	ContextBytes Bytes `json:"context_bytes,omitempty"`
+	// ReservedBytes is the most that the allocator had from the device at one time. It
+	// depends on addresses that only a real device gives out, and is not judged.
+	ReservedBytes Bytes `json:"reserved_bytes,omitempty"`
+	// Fits is one of the answers below; empty where it was not asked.
+	Fits string `json:"fits,omitempty"`
+
+	// Reads counts how often the program read a value from the device that nothing had
+	// computed, ReadLines where; Kernels is how many were asked for and not run.
+	Reads     int64        `json:"reads,omitempty"`
+	ReadLines []DryrunRead `json:"read_lines,omitempty"`
+	Kernels   int64        `json:"kernels,omitempty"`
+	// Assumed is the value that each read gave because the budget says so.
+	Assumed string `json:"assumed,omitempty"`
+	// Unsupported is the first call of a library that the pretend device cannot answer.
+	Unsupported string `json:"unsupported,omitempty"`
+}
+
+// Classes of a dry run's result.
+const (
+	DryrunExact          = "exact"           // the bytes of this configuration
+	DryrunAssumption     = "assumption"      // exact but for what the reasons name
+	DryrunValueDependent = "value_dependent" // values that nothing computed steer the memory
+	DryrunDidNotRun      = "did_not_run"
+)
+
+// Whether a dry run fits the device: surely, not at all, or only without the margin
+// that the context and the reserved bytes of a real one need.
+const (
+	FitsYes    = "yes"
+	FitsNo     = "no"
+	FitsUnsure = "unsure"
+)
+
+// DryrunReason is one thing that keeps a result from being exact.
+type DryrunReason struct {
+	Text   string  `json:"text"`
+	Source *Source `json:"source,omitempty"` // the user's line
+}
+
+// DryrunRead is a line that reads values from the device.
+type DryrunRead struct {
+	Source   *Source `json:"source,omitempty"` // the user's line; absent where none is known
+	Function string  `json:"function,omitempty"`
+	Count    int64   `json:"count"`
+	Bytes    Bytes   `json:"bytes"` // of one read
+	// Waits tells that the program was ended here: it read again and again.
+	Waits bool `json:"waits,omitempty"`
+}
