@@ -60,10 +60,21 @@ type End struct {
 // Start runs a process. An error is that it could not be started or was interrupted.
 type Start func(Process) (End, error)
 
+// Capture is a file to measure.
+type Capture struct {
+	Path string
+	// Device becomes the label device of the capture's rows: the target of JAX. Empty
+	// where the capture names its devices itself.
+	Device string
+}
+
 // Result is what a dry run gave.
 type Result struct {
 	// Captures are the files to measure; none where the program did not run.
-	Captures []string
-	Fact     measure.DryrunFact
-	Warnings []string
+	Captures []Capture
+	// Facts tell how far to trust it: one, and of JAX one for each target in its order.
+	Facts []measure.DryrunFact
+	// Environment holds the versions of what ran, such as jax and libtpu.
+	Environment map[string]string
+	Warnings    []string
 }
