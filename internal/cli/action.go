@@ -75,8 +75,10 @@ func runAction(s Streams) (int, error) {
 		report.Problem(a, err)
 		a.EndGroup()
 		annotateError(a, o.config, err)
-		code := unchecked(err)
-		return code, errors.Join(a.Summary(problemPage(err)), a.Close())
+		if a.Active() && !errors.Is(err, errInterrupted) {
+			showPosted(a, p.post(problemMessage(o.config, err, s), s)...)
+		}
+		return unchecked(err), errors.Join(a.Summary(problemPage(err)), a.Close())
 	}
 	code, err := showResult(a, r, s)
 	if err != nil {
@@ -85,7 +87,7 @@ func runAction(s Streams) (int, error) {
 		code = max(code, ExitNoData)
 	}
 	if a.Active() {
-		showPosted(a, p.post(r, resultMarks(r), s)...) // the verdict stands without it
+		showPosted(a, p.postResult(r, s)...) // the verdict stands without it
 	}
 	return code, a.Close()
 }

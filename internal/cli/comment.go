@@ -71,7 +71,7 @@ func runComment(p posting, s Streams, get func(*post.Actions) (*compare.Result, 
 	r, code := get(a)
 	if r != nil {
 		relocate(r, s)
-		code = showPosted(a, p.post(r, resultMarks(r), s)...)
+		code = showPosted(a, p.postResult(r, s)...)
 	}
 	return code, a.Close()
 }

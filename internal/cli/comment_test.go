@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,6 +225,37 @@ func zipped(t *testing.T, names ...string) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// TestCommentWithoutVerdict: a run that comes to no verdict does not leave an earlier
+// run's green comment as if it were its own.
+func TestCommentWithoutVerdict(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "peakgate.yml")
+	h := newHost(t, gitea)
+	env := runner(t, pullEvent, "GITHUB_API_URL", codehost.Gitea, "RUNNER_TEMP", dir, "GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary"),
+		"GITHUB_OUTPUT", filepath.Join(dir, "output"), "PEAKGATE_CONFIG", config, "PEAKGATE_COMMENT", "always")
+	series := filepath.Join(dir, "peakgate-series.csv")
+	const budgets = "version: 1\ntargets: { t: { captures: [peakgate-series.csv], budgets: { series.peak_bytes: { max: "
+	for i, c := range []struct{ limit, want string }{{"1 GiB", "peakgate: pass"}, {"9.5", "peakgate came to no verdict"}, {"1 GiB", "peakgate: pass"}} {
+		for name, text := range map[string]string{series: "step,rss_mib\n1,2\n2,2\n", config: budgets + c.limit + " } } } }\n"} {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env["GITHUB_RUN_ID"] = strconv.Itoa(100 + i)
+		var out bytes.Buffer
+		synctest.Test(t, func(t *testing.T) {
+			Main([]string{"action"}, Streams{Stdout: &out, Stderr: &out, Getenv: func(k string) string { return env[k] }, Transport: h})
+			time.Sleep(time.Minute)
+		})
+		if len(h.Comments) != 1 || !strings.Contains(body(h), c.want) {
+			t.Errorf("%d comments, want one with %q: %q\n%s", len(h.Comments), c.want, body(h), out.String())
+		}
+		if want := map[bool]string{true: `"state":"error"`, false: `"state":"success"`}[i == 1]; len(h.Statuses) != i+1 || !strings.Contains(h.Statuses[i], want) {
+			t.Errorf("statuses %q, want %s", h.Statuses, want)
+		}
+	}
 }
 
 // TestKeys: gates of other budgets and of other folders have comments and checks of

@@ -47,9 +47,40 @@ type posted struct {
 	err  error
 }
 
-// post shows a result on the commit and on the pull request, which do not wait for
+// message is what a check has to say on the commit and on the pull request.
+type message struct {
+	config      string
+	head        compare.Revision
+	verdict     compare.Verdict // empty: the check came to none
+	sentence    string
+	text, short []byte // markdown; short stands for text where a server finds that too long
+	marks       []post.Mark
+}
+
+func resultMessage(r *compare.Result) (message, error) {
+	text, err := renderResult(r, "markdown")
+	short, err2 := render(func(w io.Writer) error { return report.Brief(w, r) })
+	return message{r.Config, r.Head, r.Verdict, report.Sentence(r), text, short, resultMarks(r)}, errors.Join(err, err2)
+}
+
+// problemMessage says that a check came to no verdict, lest an earlier one be taken
+// for this run's.
+func problemMessage(config string, err error, s Streams) message {
+	page := problemPage(err)
+	return message{config: filepath.ToSlash(config), head: located(compare.Revision{}, repositoryRoot(config), s), sentence: "peakgate came to no verdict", text: page, short: page}
+}
+
+func (p posting) postResult(r *compare.Result, s Streams) []posted {
+	m, err := resultMessage(r)
+	if err != nil {
+		return []posted{{"no comment", err}}
+	}
+	return p.post(m, s)
+}
+
+// post shows a message on the commit and on the pull request, which do not wait for
 // each other's success. Nothing that goes wrong with it changes a verdict.
-func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) (all []posted) {
+func (p posting) post(m message, s Streams) (all []posted) {
 	never := posted{line: "no comment: comment is never"}
 	event, err := post.ReadEvent(s.Getenv)
 	if err != nil {
@@ -64,7 +95,7 @@ func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) (all []po
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), post.Patience)
 	defer cancel()
-	if err := p.mark(ctx, host, event, r, marks, s); post.KindOf(err) == post.Denied {
+	if err := p.mark(ctx, host, event, m, s); post.KindOf(err) == post.Denied {
 		all = append(all, posted{line: "no check: " + err.Error() + "; it needs permissions: checks: write, or statuses: write for a status"})
 	} else if err != nil {
 		all = append(all, posted{"no check", err})
@@ -72,11 +103,11 @@ func (p posting) post(r *compare.Result, marks []post.Mark, s Streams) (all []po
 	if p.comment == "never" {
 		return append(all, never)
 	}
-	pull, run, none := p.place(ctx, host, event, r)
+	pull, run, none := p.place(ctx, host, event, m.head.PullRequest)
 	if none != nil {
 		return append(all, *none)
 	}
-	return append(all, p.stick(ctx, host, event, r, pull, run))
+	return append(all, p.stick(ctx, host, event, m, pull, run))
 }
 
 // dial makes the host that the runner's variables name. none is set where it
@@ -93,12 +124,13 @@ func (p posting) dial(s Streams) (host *post.Host, none *posted) {
 	return host, nil
 }
 
-// place finds the pull request to comment on, and the run that the result is of.
+// place finds the pull request to comment on, and the run that the result is of; said
+// is the one that the result names.
 // none is set where there is nothing to do.
-func (p posting) place(ctx context.Context, host *post.Host, event post.Event, r *compare.Result) (pull int, run post.Run, none *posted) {
+func (p posting) place(ctx context.Context, host *post.Host, event post.Event, said int) (pull int, run post.Run, none *posted) {
 	switch {
 	case event.Measured != nil:
-		n, err := host.Prove(ctx, *event.Measured, r.Head.PullRequest)
+		n, err := host.Prove(ctx, *event.Measured, said)
 		switch {
 		case errors.Is(err, post.ErrOutdated):
 			return 0, run, &posted{line: "no comment: " + err.Error()}
@@ -119,26 +151,21 @@ const defaultConfig = "peakgate.yml"
 
 // keyOf tells the gates of a pull request apart: each has one comment and one check.
 // Two folders of a repository may each have a budget of the same name.
-func (p posting) keyOf(r *compare.Result) string {
-	config := filepath.ToSlash(r.Config)
+func (p posting) keyOf(m message) string {
+	config := filepath.ToSlash(m.config)
 	if !path.IsAbs(config) {
-		config = path.Join(r.Head.Folder, config)
+		config = path.Join(m.head.Folder, config)
 	}
 	return cmp.Or(p.key, config)
 }
 
 // red tells that somebody has to do something.
-func red(r *compare.Result) bool { return exitCode(r.Verdict) != ExitPass }
+func (m message) red() bool { return exitCode(m.verdict) != ExitPass }
 
-func (p posting) stick(ctx context.Context, host *post.Host, event post.Event, r *compare.Result, pull int, run post.Run) posted {
-	text, err := renderResult(r, "markdown")
-	short, err2 := render(func(w io.Writer) error { return report.Brief(w, r) })
-	if err := errors.Join(err, err2); err != nil {
-		return posted{"no comment", err}
-	}
+func (p posting) stick(ctx context.Context, host *post.Host, event post.Event, m message, pull int, run post.Run) posted {
 	done, url, err := post.Sync(ctx, host, post.Sticky{
-		Pull: pull, Key: p.keyOf(r), Run: run, Text: string(text), Short: string(short),
-		Update: p.comment == "on-failure" && !red(r),
+		Pull: pull, Key: p.keyOf(m), Run: run, Text: string(m.text), Short: string(m.short),
+		Update: p.comment == "on-failure" && !m.red(),
 	})
 	switch {
 	case post.KindOf(err) == post.Denied && event.Fork:
@@ -158,7 +185,7 @@ func (p posting) stick(ctx context.Context, host *post.Host, event post.Event, r
 // mark sets a status or makes a check run on the commit. A job's own result is
 // the check that GitHub requires, so by default only the servers that show no
 // annotations get a status.
-func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, r *compare.Result, marks []post.Mark, s Streams) error {
+func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, m message, s Streams) error {
 	mode := p.check
 	if mode == "auto" {
 		mode = "none"
@@ -167,7 +194,7 @@ func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, r 
 		}
 	}
 	name := "peakgate"
-	if key := p.keyOf(r); key != defaultConfig { // two gates must not write over each other's
+	if key := p.keyOf(m); key != defaultConfig { // two gates must not write over each other's
 		name += " (" + key + ")"
 	}
 	page := runPage(s)
@@ -175,15 +202,11 @@ func (p posting) mark(ctx context.Context, host *post.Host, event post.Event, r 
 	case event.Commit == "" || mode == "none":
 		return nil
 	case mode == "run" && !host.Plain():
-		text, err := renderResult(r, "markdown")
-		if err != nil {
-			return err
-		}
-		conclusion := map[bool]string{true: "failure", false: "success"}[red(r)]
-		return host.Check(ctx, post.CheckRun{Name: name, Commit: event.Commit, Conclusion: conclusion, Title: report.Sentence(r), Summary: string(text), URL: page, Marks: marks})
+		conclusion := map[bool]string{true: "failure", false: "success"}[m.red()]
+		return host.Check(ctx, post.CheckRun{Name: name, Commit: event.Commit, Conclusion: conclusion, Title: m.sentence, Summary: string(m.text), URL: page, Marks: m.marks})
 	}
-	state := map[compare.Verdict]string{compare.Fail: "failure", compare.NoData: "error"}[r.Verdict]
-	return host.SetStatus(ctx, event.Commit, post.Status{Context: name, State: cmp.Or(state, "success"), Description: report.Sentence(r), URL: page})
+	state := map[compare.Verdict]string{compare.Fail: "failure", compare.NoData: "error", "": "error"}[m.verdict]
+	return host.SetStatus(ctx, event.Commit, post.Status{Context: name, State: cmp.Or(state, "success"), Description: m.sentence, URL: page})
 }
 
 // runPage is the page of the workflow's run; empty where it is not known.
