@@ -9,8 +9,19 @@ import (
 	"github.com/peakgate/peakgate/measure"
 )
 
-// programPairs maps each head program to its base program, by module name.
+// programPairs maps each head program to its base program. A module is told from
+// another by its name and, where it was compiled for several, by its device.
 type programPairs map[[2]string]string
+
+func moduleKey(l measure.Labels) string { return l["module"] + "\x00" + l["device"] }
+
+// moduleName names a module in words.
+func moduleName(l measure.Labels) string {
+	if device := l["device"]; device != "" {
+		return l["module"] + " for " + device
+	}
+	return l["module"]
+}
 
 // pairPrograms pairs several programs of one module name: first by the shapes
 // of the entry computation and the fingerprint, then by shapes alone, then in
@@ -23,7 +34,7 @@ func pairPrograms(base, head *measure.Measurement) programPairs {
 	byName := func(m *measure.Measurement) map[string][]measure.ModuleFact {
 		out := map[string][]measure.ModuleFact{}
 		for _, f := range m.Facts.Modules {
-			out[f.Labels["module"]] = append(out[f.Labels["module"]], f)
+			out[moduleKey(f.Labels)] = append(out[moduleKey(f.Labels)], f)
 		}
 		return out
 	}
@@ -59,7 +70,7 @@ func (p programPairs) same(base, head measure.Labels) bool {
 	if base.Key("program", "host") != head.Key("program", "host") {
 		return false
 	}
-	if program, ok := p[[2]string{head["module"], head["program"]}]; ok {
+	if program, ok := p[[2]string{moduleKey(head), head["program"]}]; ok {
 		return base["program"] == program
 	}
 	// No fact tells of this program: rows pair in their order.
@@ -136,17 +147,17 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 	pairs := pairPrograms(base, head)
 	baseModules := map[string]measure.ModuleFact{}
 	for _, f := range base.Facts.Modules {
-		baseModules[f.Labels["module"]+"\x00"+f.Labels["program"]] = f
+		baseModules[moduleKey(f.Labels)+"\x00"+f.Labels["program"]] = f
 	}
 	for _, h := range head.Facts.Modules {
-		name := h.Labels["module"]
-		program, ok := pairs[[2]string{name, h.Labels["program"]}]
+		key, name := moduleKey(h.Labels), moduleName(h.Labels)
+		program, ok := pairs[[2]string{key, h.Labels["program"]}]
 		if !ok {
 			note(false, "module %s is new", name)
 			continue
 		}
-		b := baseModules[name+"\x00"+program]
-		delete(baseModules, name+"\x00"+program)
+		b := baseModules[key+"\x00"+program]
+		delete(baseModules, key+"\x00"+program)
 		if b.Instructions != h.Instructions {
 			note(false, "module %s: %d instructions, %d in the base", name, h.Instructions, b.Instructions)
 		} else {
@@ -157,8 +168,7 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 		if len(head.Facts.Modules) == 0 {
 			break // a base of several kinds of captures: this target has no modules
 		}
-		name, _, _ := strings.Cut(key, "\x00")
-		note(false, "module %s is gone", name)
+		note(false, "module %s is gone", moduleName(baseModules[key].Labels))
 	}
 	baseTraces := map[string]measure.TraceFact{}
 	for _, f := range base.Facts.Traces {

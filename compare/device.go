@@ -48,7 +48,7 @@ func JudgeDevice(d *budget.Device, f *budget.File, measured map[string]*measure.
 	}
 	return TargetResult{
 		Name: "device " + d.Name, Verdict: c.Verdict.whole(), Inputs: []measure.Input{}, BaseInputs: []measure.Input{}, Base: Base{Kind: "none"},
-		Environment: Environments{Base: map[string]string{}, Head: map[string]string{}}, Likeness: Likeness{Verdict: "unknown", Notes: []string{}},
+		Environment: Environments{Base: measure.Environment{}, Head: measure.Environment{}}, Likeness: Likeness{Verdict: "unknown", Notes: []string{}},
 		Notices: []Notice{}, Checks: []Check{c}, Findings: []measure.Finding{}, Warnings: []string{},
 	}
 }

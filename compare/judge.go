@@ -41,7 +41,7 @@ type Workload struct {
 func Judge(w Workload) TargetResult {
 	t := TargetResult{
 		Name: w.Target.Name, Base: w.Base, Inputs: []measure.Input{}, BaseInputs: []measure.Input{},
-		Environment: Environments{Base: map[string]string{}, Head: map[string]string{}},
+		Environment: Environments{Base: measure.Environment{}, Head: measure.Environment{}},
 		Notices:     append([]Notice{}, w.Notices...), Checks: []Check{}, Findings: []measure.Finding{}, Warnings: []string{},
 	}
 	if w.Base.Kind == "" {

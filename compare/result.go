@@ -125,8 +125,8 @@ type TargetResult struct {
 
 // Environments holds what each side said of the machine and software it ran on.
 type Environments struct {
-	Base map[string]string `json:"base"`
-	Head map[string]string `json:"head"`
+	Base measure.Environment `json:"base"`
+	Head measure.Environment `json:"head"`
 }
 
 // Likeness says how alike the two workloads are, before any byte is compared.

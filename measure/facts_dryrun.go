@@ -1,5 +1,10 @@
 package measure
 
+import (
+	"slices"
+	"strconv"
+)
+
 // DryrunFact tells how far the numbers of a dry run can be trusted, and why.
 type DryrunFact struct {
 	Framework string `json:"framework"` // torch, jax or tf
@@ -40,6 +45,50 @@ const (
 	DryrunValueDependent = "value_dependent" // values that nothing computed steer the memory
 	DryrunDidNotRun      = "did_not_run"
 )
+
+// worse tells that of two runs this is the one that can be trusted less.
+func (f *DryrunFact) worse(than *DryrunFact) bool {
+	classes := []string{DryrunExact, DryrunAssumption, DryrunValueDependent, DryrunDidNotRun}
+	rank := func(f *DryrunFact) int {
+		if i := slices.Index(classes, f.Class); i >= 0 {
+			return i
+		}
+		return len(classes) // of a later version: nothing is known of it
+	}
+	return rank(f) > rank(than)
+}
+
+// Judged tells whether the numbers may be held against a budget.
+func (f *DryrunFact) Judged() bool {
+	return f.Class == DryrunExact || f.Class == DryrunAssumption
+}
+
+// Describe writes what decides the numbers into an environment, so that only like is
+// compared with like.
+func (f *DryrunFact) Describe(e Environment) {
+	for name, value := range map[string]string{
+		"framework": f.Framework, "class": f.Class, "device": f.Device, "capability": f.Capability, "assumed": f.Assumed,
+		"devices": exactCount(f.Devices), "memory": exactBytes(f.MemoryBytes), "context": exactBytes(f.ContextBytes),
+	} {
+		if value != "" {
+			e[dryrunPrefix+name] = value
+		}
+	}
+}
+
+func exactCount(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func exactBytes(n Bytes) string {
+	if n == 0 {
+		return ""
+	}
+	return n.Exact()
+}
 
 // Whether a dry run fits the device: surely, not at all, or only without the margin
 // that the context and the reserved bytes of a real one need.

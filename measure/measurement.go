@@ -12,16 +12,16 @@ const Schema = "peakgate.measurement/1"
 
 // Measurement is what one workload (or one file of it) says about memory.
 type Measurement struct {
-	Schema       string            `json:"schema"`
-	Target       string            `json:"target"`
-	Inputs       []Input           `json:"inputs"`
-	Environment  map[string]string `json:"environment"`
-	Rows         []Row             `json:"metrics"`
-	Contributors []Contributor     `json:"contributors"`
-	Series       []Series          `json:"series,omitempty"`
-	Facts        Facts             `json:"facts"`
-	Findings     []Finding         `json:"findings"`
-	Warnings     []string          `json:"warnings"`
+	Schema       string        `json:"schema"`
+	Target       string        `json:"target"`
+	Inputs       []Input       `json:"inputs"`
+	Environment  Environment   `json:"environment"`
+	Rows         []Row         `json:"metrics"`
+	Contributors []Contributor `json:"contributors"`
+	Series       []Series      `json:"series,omitempty"`
+	Facts        Facts         `json:"facts"`
+	Findings     []Finding     `json:"findings"`
+	Warnings     []string      `json:"warnings"`
 }
 
 // Input is one file that a measurement was made from. Path is as the user
@@ -94,6 +94,26 @@ func (l Labels) With(name, value string) Labels {
 	maps.Copy(c, l)
 	c[name] = value
 	return c
+}
+
+// Label gives all that a measurement of XLA plans says the label more, so that it can
+// be told from that of another device.
+func (m *Measurement) Label(name, value string) {
+	for i := range m.Rows {
+		m.Rows[i].Labels = m.Rows[i].Labels.With(name, value)
+	}
+	for i := range m.Contributors {
+		m.Contributors[i].Labels = m.Contributors[i].Labels.With(name, value)
+	}
+	for i := range m.Series {
+		m.Series[i].Labels = m.Series[i].Labels.With(name, value)
+	}
+	for i := range m.Facts.Modules {
+		m.Facts.Modules[i].Labels = m.Facts.Modules[i].Labels.With(name, value)
+	}
+	for i := range m.Facts.Plans {
+		m.Facts.Plans[i].Labels = m.Facts.Plans[i].Labels.With(name, value)
+	}
 }
 
 // Contributor accounts for bytes of one metric: a buffer, a call site, an array
@@ -218,7 +238,7 @@ type TraceFact struct {
 // New makes an empty measurement whose lists are present in JSON.
 func New() *Measurement {
 	return &Measurement{
-		Schema: Schema, Inputs: []Input{}, Environment: map[string]string{}, Rows: []Row{},
+		Schema: Schema, Inputs: []Input{}, Environment: Environment{}, Rows: []Row{},
 		Contributors: []Contributor{}, Findings: []Finding{}, Warnings: []string{},
 	}
 }

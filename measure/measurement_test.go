@@ -74,7 +74,7 @@ func TestMergeTellsSnapshotsApart(t *testing.T) {
 func TestMergeEnvironment(t *testing.T) {
 	a, b := part("a"), part("b")
 	a.Environment["torch"], b.Environment["torch"], b.Environment["cuda"] = "2.6", "2.7", "12"
-	want := map[string]string{"torch": "2.6 | 2.7", "cuda": "12"}
+	want := Environment{"torch": "2.6 | 2.7", "cuda": "12"}
 	if diff := cmp.Diff(want, Merge("t", []*Measurement{a, b, b}).Environment); diff != "" {
 		t.Error(diff)
 	}

@@ -87,6 +87,9 @@ func Merge(target string, parts []*Measurement) *Measurement {
 		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
 		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
 		out.Facts.Watches = append(out.Facts.Watches, part.Facts.Watches...)
+		if d := part.Facts.Dryrun; d != nil && (out.Facts.Dryrun == nil || d.worse(out.Facts.Dryrun)) {
+			out.Facts.Dryrun = d
+		}
 		for _, f := range part.Facts.Affon {
 			if len(parts) > 1 {
 				f.Labels = f.Labels.With("file", names[i])
@@ -191,7 +194,7 @@ func shortNames(parts []*Measurement) []string {
 	}
 }
 
-func mergeEnvironment(into, from map[string]string) {
+func mergeEnvironment(into, from Environment) {
 	for _, k := range slices.Sorted(maps.Keys(from)) {
 		v := from[k]
 		switch have, ok := into[k]; {

@@ -204,7 +204,7 @@ func environmentDifferences(e compare.Environments) []string {
 	return out
 }
 
-func sortedKeys(maps ...map[string]string) []string {
+func sortedKeys[M ~map[string]string](maps ...M) []string {
 	var keys []string
 	for _, m := range maps {
 		for k := range m {
