@@ -278,7 +278,7 @@ func TestOneReader(t *testing.T) {
 // A profile of Go's own heap is a pprof too.
 func TestOpenGoHeap(t *testing.T) {
 	heap := []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x04\x12\x02\x01\x01\x32\x00\x32\x0dinuse_objects\x32\x05count\x32\x0binuse_space\x32\x05bytes")
-	_, err := read(bytes.NewReader(heap), int64(len(heap)), "heap.pb.gz", Options{})
+	_, _, err := read(bytes.NewReader(heap), int64(len(heap)), "heap.pb.gz", Options{})
 	if err == nil || !strings.Contains(err.Error(), "a pprof profile that JAX did not write") {
 		t.Errorf("%v", err)
 	}

@@ -51,6 +51,11 @@ type Options struct {
 	// Hash gives inputs the SHA-256 of their files. It costs about as much as
 	// reading them.
 	Hash bool
+	// Records, if set, is handed what a file was read to, for those who want more than
+	// a measurement: *xla.Capture, *torch.Snapshot (with Options.Record) or, of other
+	// formats, nil; and the measurement with its one input. It is called from the
+	// goroutines that read.
+	Records func(records any, m *measure.Measurement, opt Options)
 }
 
 // A FormatError says that a file is none that peakgate reads.
@@ -71,31 +76,20 @@ func Open(path string, opt Options) (*measure.Measurement, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if !opt.Hash || size < 0 {
-		return read(r, size, path, opt)
+	sum := func() string { return "" }
+	if opt.Hash && size >= 0 {
+		sum = hashing(path)
 	}
-	sum := hashing(path)
-	m, err := read(r, size, path, opt)
-	if hash := sum(); err == nil {
-		m.Inputs[0].SHA256 = hash
-	}
-	return m, err
-}
-
-// Content opens a capture file and hands on what a reader takes: the first bytes, by
-// which a format is told, and the whole content, unpacked, of size bytes (-1: not
-// known). It serves those who want a reader's records, not a measurement.
-func Content(path string, opt Options, use func(head []byte, content io.Reader, size int64) error) error {
-	f, r, size, err := open(path)
+	m, records, err := read(r, size, path, opt)
+	hash := sum()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
-	p, err := opened(r, size, path, opt)
-	if err != nil {
-		return err
+	m.Inputs[0].SHA256 = hash
+	if opt.Records != nil {
+		opt.Records(records, m, opt)
 	}
-	return use(p.head, p.content, p.size)
+	return m, nil
 }
 
 // open opens a file; size is -1 where it is not known.
@@ -120,62 +114,45 @@ func open(path string) (f *os.File, r io.Reader, size int64, err error) {
 	return nil, nil, 0, err
 }
 
-// plainContent is what a file holds once it is unpacked.
-type plainContent struct {
-	head    []byte
-	content io.Reader
-	size    int64 // -1: not known
-	counted *counter
-}
-
-// opened looks at the beginning of an opened capture and undoes its compression.
-func opened(r io.Reader, size int64, path string, opt Options) (*plainContent, error) {
+// read sniffs and reads an opened capture of the given size (-1: not known), after its
+// compression is undone. It also gives the reader's records; see Options.Records.
+func read(r io.Reader, size int64, path string, opt Options) (*measure.Measurement, any, error) {
 	counted := &counter{r: r, path: path, total: size, tell: opt.Progress}
 	if seeker, ok := r.(io.Seeker); ok {
 		counted.seeker = seeker
 	}
 	head, content, err := window(counted)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if form := packed(head); form != "" {
 		plain, err := unpack(form, content)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		size = -1
-		inner := &counter{r: plain, total: -1}
-		if head, content, err = window(inner); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		counted = &counter{r: plain, total: -1}
+		if head, content, err = window(counted); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		counted = inner
 	}
-	return &plainContent{head, content, size, counted}, nil
-}
-
-// read sniffs and reads an opened capture of the given size (-1: not known).
-func read(r io.Reader, size int64, path string, opt Options) (*measure.Measurement, error) {
-	p, err := opened(r, size, path, opt)
-	if err != nil {
-		return nil, err
-	}
-	format, read := choose(p.head)
+	format, read := choose(head)
 	if read == nil {
-		return nil, &FormatError{Path: path, Hint: describe(p.head)}
+		return nil, nil, &FormatError{Path: path, Hint: describe(head)}
 	}
-	m, err := read(p.content, p.size, path, opt)
+	m, records, err := read(content, size, path, opt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := m.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: internal error: the %s reader made an inconsistent measurement: %w", path, format, err)
+		return nil, nil, fmt.Errorf("%s: internal error: the %s reader made an inconsistent measurement: %w", path, format, err)
 	}
-	if size = p.size; size < 0 {
-		size = p.counted.done
+	if size < 0 {
+		size = counted.done
 	}
 	relativeSources(m, opt.Root)
 	m.Inputs = append([]measure.Input{{Path: path, Format: format, Bytes: measure.Bytes(size)}}, m.Inputs...)
-	return m, nil
+	return m, records, nil
 }
 
 // relativeSources names the places of contributors and plans relative to the project's
@@ -208,77 +185,78 @@ func relativeSources(m *measure.Measurement, root string) {
 	}
 }
 
-type reader func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error)
+type reader func(r io.Reader, size int64, name string, opt Options) (m *measure.Measurement, records any, err error)
 
 // choose picks the one reader whose format the first bytes have.
 func choose(head []byte) (format string, read reader) {
 	if isMeasurement(head) {
-		return MeasurementFormat, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
-			return measure.Decode(r, name)
+		return MeasurementFormat, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, any, error) {
+			m, err := measure.Decode(r, name)
+			return m, nil, err
 		}
 	}
 	if format, ok := torch.Sniff(head); ok {
-		return format, func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, error) {
-			s, err := torch.Read(r, size, name, torch.Options{Root: opt.Root, MaxEvents: opt.MaxTraceEvents})
+		return format, func(r io.Reader, size int64, name string, opt Options) (*measure.Measurement, any, error) {
+			s, err := torch.Read(r, size, name, torch.Options{Root: opt.Root, MaxEvents: opt.MaxTraceEvents, Record: opt.Records != nil})
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return s.Measurement(), s.Validate()
+			return s.Measurement(), s, s.Validate()
 		}
 	}
 	if format, ok := xla.Sniff(head); ok {
-		return format, func(r io.Reader, size int64, name string, _ Options) (*measure.Measurement, error) {
+		return format, func(r io.Reader, size int64, name string, _ Options) (*measure.Measurement, any, error) {
 			c, err := xla.Read(r, size, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if err := c.Validate(); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if c.Doubtful() {
 				if err := confirm(c, name); err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 			}
 			m := c.Measurement()
 			labelModule(m, name)
-			return m, nil
+			return m, c, nil
 		}
 	}
 	if format, ok := affon.Sniff(head); ok {
-		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, any, error) {
 			c, err := affon.Read(r, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return c.Measurement(), nil
+			return c.Measurement(), nil, nil
 		}
 	}
 	if format, ok := pprof.Sniff(head); ok {
-		return format, func(r io.Reader, _ int64, name string, opt Options) (*measure.Measurement, error) {
+		return format, func(r io.Reader, _ int64, name string, opt Options) (*measure.Measurement, any, error) {
 			p, err := pprof.Read(r, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return p.Measurement(opt.Root), nil
+			return p.Measurement(opt.Root), nil, nil
 		}
 	}
 	if format, ok := footprint.Sniff(head); ok {
-		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, any, error) {
 			c, err := footprint.Read(r, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return c.Measurement(), nil
+			return c.Measurement(), nil, nil
 		}
 	}
 	if format, ok := series.Sniff(head); ok {
-		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, error) {
+		return format, func(r io.Reader, _ int64, name string, _ Options) (*measure.Measurement, any, error) {
 			t, err := series.Read(r, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return t.Measurement(), nil
+			return t.Measurement(), nil, nil
 		}
 	}
 	return "", nil

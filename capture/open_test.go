@@ -60,7 +60,7 @@ func TestOpenAllWays(t *testing.T) {
 			"stream":    struct{ io.Reader }{bytes.NewReader(data)},
 			"two parts": struct{ io.Reader }{bytes.NewReader(append(compress(t, data[:100]), compress(t, data[100:])...))},
 		} {
-			got, err := read(r, -1, want.Inputs[0].Path, Options{})
+			got, _, err := read(r, -1, want.Inputs[0].Path, Options{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, way, err)
 				continue

@@ -1,9 +1,9 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -18,7 +18,11 @@ func FuzzRead(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Read(data[:min(len(data), 64<<10)], bytes.NewReader(data), int64(len(data)), "fuzz", 0)
+		file := filepath.Join(t.TempDir(), "fuzz")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := open(file)
 		if err != nil {
 			if s != nil {
 				t.Error("an error with a side")

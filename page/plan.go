@@ -18,7 +18,7 @@ var kinds = map[xla.AllocationKind]string{
 // Plans gives the plans of a capture, of each module in each memory space that holds
 // anything, the largest first.
 func Plans(c *xla.Capture) Side {
-	s := Side{Name: clean(c.Name), Format: c.Format, Views: []View{}}
+	s := Side{Views: []View{}}
 	type found struct {
 		m *xla.Module
 		v *xla.View

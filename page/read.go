@@ -3,49 +3,41 @@ package page
 import (
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
 
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
+	"github.com/peakgate/peakgate/measure"
 )
 
 // ErrNotShown tells that a capture has a format which the page does not show.
-var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb), PyTorch snapshots (.pickle) and series of bytes")
+var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb), PyTorch snapshots (.pickle) and series")
 
-// Read reads a plan or a snapshot into what the page shows of it. head is the beginning of the
-// file, by which its format is told; size is -1 if unknown; name is for messages.
-// maxEvents, if above 0, is how many of the newest events of a PyTorch history are read.
-func Read(head []byte, r io.Reader, size int64, name string, maxEvents int) (*Side, error) {
-	opt := torch.Options{MaxEvents: maxEvents, Record: true}
-	if _, ok := torch.Sniff(head); ok {
-		s, err := torch.Read(r, size, name, opt)
-		if err != nil {
-			return nil, err
+// Of gives what the page shows of a capture: of the records that its reader made (an
+// *xla.Capture, a *torch.Snapshot read with Options.Record, or nil), and of the series
+// of its measurement, which has the one input.
+func Of(records any, m *measure.Measurement) (*Side, error) {
+	name, format := filepath.ToSlash(m.Inputs[0].Path), m.Inputs[0].Format
+	var side Side
+	missing := ErrNotShown
+	switch r := records.(type) {
+	case *torch.Snapshot:
+		side, missing = Snapshots(r), errors.New("no device in it has segments or events")
+	case *xla.Capture:
+		if format != xla.FormatXSpace && format != xla.FormatHloProto {
+			missing = fmt.Errorf("%s holds no live ranges; %w", format, ErrNotShown)
+			break
 		}
-		side := Snapshots(s)
-		if len(side.Views) == 0 {
-			return nil, fmt.Errorf("%s: no device in it has segments or events", name)
-		}
-		return &side, s.Validate()
+		side, missing = Plans(r), fmt.Errorf("no module in it has a plan of memory; %w", ErrNotShown)
+		// A profile may hold what the allocators did beside its plans.
+		side.Views = append(side.Views, Series(m).Views...)
+	default:
+		side = Series(m)
 	}
-	format, ok := xla.Sniff(head)
-	if !ok || format != xla.FormatXSpace && format != xla.FormatHloProto {
-		if format == "" {
-			return nil, fmt.Errorf("%s: %w", name, ErrNotShown)
-		}
-		return nil, fmt.Errorf("%s: %s holds no live ranges; %w", name, format, ErrNotShown)
-	}
-	c, err := xla.Read(r, size, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	side := Plans(c)
 	if len(side.Views) == 0 {
-		return nil, fmt.Errorf("%s: no module in it has a plan of memory; %w", name, ErrNotShown)
+		return nil, fmt.Errorf("%s: %w", name, missing)
 	}
+	side.Name, side.Format = clean(name), format
 	return &side, nil
 }
 

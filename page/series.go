@@ -32,11 +32,8 @@ type Level struct {
 }
 
 // Series gives the series of bytes of a measurement, each a view.
-func Series(m *measure.Measurement, name string) Side {
-	s := Side{Name: clean(name), Views: []View{}}
-	if len(m.Inputs) > 0 {
-		s.Format = m.Inputs[0].Format
-	}
+func Series(m *measure.Measurement) Side {
+	s := Side{Views: []View{}}
 	for _, w := range m.Warnings {
 		s.warn("%s", w)
 	}

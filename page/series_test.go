@@ -24,7 +24,7 @@ func ramp(unit measure.XUnit, n int) *measure.Measurement {
 func TestSeries(t *testing.T) {
 	for _, unit := range []measure.XUnit{measure.XStep, measure.XSeconds} {
 		m := ramp(unit, 100)
-		side := Series(m, "x.csv")
+		side := Series(m)
 		if len(side.Views) != 1 || len(side.Warnings) != 1 || !strings.Contains(side.Warnings[0], "1 series of counts") {
 			t.Fatalf("%d views, warnings %q", len(side.Views), side.Warnings)
 		}
@@ -57,7 +57,7 @@ func TestSeries(t *testing.T) {
 // TestShortSeries: without a fit there is a reason, and no line.
 func TestShortSeries(t *testing.T) {
 	for _, n := range []int{1, 2, 12} {
-		v := Series(ramp(measure.XStep, n), "x").Views[0]
+		v := Series(ramp(measure.XStep, n)).Views[0]
 		if v.Trend != nil || !strings.HasPrefix(v.Figures[3].Text, "not known: ") {
 			t.Errorf("%d samples: %+v, %q", n, v.Trend, v.Figures[3].Text)
 		}
@@ -67,7 +67,7 @@ func TestShortSeries(t *testing.T) {
 	for i := 50; i < 100; i++ {
 		m.Series[0].X[i] -= 50
 	}
-	if v := Series(m, "x").Views[0]; v.Trend != nil || len(v.Curve.Bytes) != 100 {
+	if v := Series(m).Views[0]; v.Trend != nil || len(v.Curve.Bytes) != 100 {
 		t.Errorf("restarted steps: %+v", v.Trend)
 	}
 }

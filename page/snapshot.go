@@ -15,7 +15,7 @@ const snapshotOrder = "Left to right are the allocator's recorded events, not ti
 
 // Snapshots gives the devices of a PyTorch snapshot that was read with Options.Record.
 func Snapshots(s *torch.Snapshot) Side {
-	side := Side{Name: clean(s.Name), Format: torch.Format, Views: []View{}}
+	side := Side{Views: []View{}}
 	for _, w := range s.Warnings {
 		side.warn("%s", w)
 	}

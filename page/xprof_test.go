@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/capture/xla"
+	"github.com/peakgate/peakgate/measure"
 )
 
 // captures is the folder of captures beside the repository.
@@ -28,20 +30,20 @@ func captures(t testing.TB) string {
 // load reads an XLA capture into a side.
 func load(t testing.TB, file string) *Side {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := Read(data[:min(len(data), 64<<10)], f, int64(len(data)), filepath.Base(file), 0)
+	s, err := open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// open gives what the page shows of a file.
+func open(file string) (s *Side, err error) {
+	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = Of(records, m) }}
+	if _, unread := capture.Open(file, opt); unread != nil {
+		return nil, unread
+	}
+	return s, err
 }
 
 // xprof is what XProf 2.24.2 shows of one module in one memory space, sizes in MiB.

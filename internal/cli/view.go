@@ -5,12 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/capture"
-	"github.com/peakgate/peakgate/capture/xla"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/page"
 	"github.com/peakgate/peakgate/report/viewer"
@@ -103,38 +101,15 @@ func pageOf(head, base string, opt capture.Options) (*page.Page, []measure.Input
 			return nil, nil, usagef("%s: holds %d captures; name one of them: %s", pattern, len(files), strings.Join(files[:min(len(files), 5)], ", "))
 		}
 		inputs = append(inputs, measure.Input{Path: files[0]})
-		err = capture.Content(files[0], opt, func(head []byte, r io.Reader, size int64) (err error) {
-			sides[i], err = page.Read(head, r, size, filepath.ToSlash(files[0]), opt.MaxTraceEvents)
-			return err
-		})
-		if errors.Is(err, page.ErrNotShown) {
-			if side := seriesOf(files[0], opt); side != nil {
-				sides[i], err = side, nil
-			}
-		} else if err == nil && sides[i].Format == xla.FormatXSpace {
-			// A profile may hold what the allocators did beside its plans.
-			if side := seriesOf(files[0], opt); side != nil {
-				sides[i].Views = append(sides[i].Views, side.Views...)
-			}
+		opt.Records = func(records any, m *measure.Measurement, _ capture.Options) { sides[i], err = page.Of(records, m) }
+		if _, unread := capture.Open(files[0], opt); unread != nil {
+			err = unread
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 	}
 	return page.New(sides[0], sides[1]), inputs, nil
-}
-
-// seriesOf gives the series of a capture that holds no records to show, nil if it has
-// none either.
-func seriesOf(file string, opt capture.Options) *page.Side {
-	m, err := capture.Open(file, opt)
-	if err != nil {
-		return nil
-	}
-	if side := page.Series(m, filepath.ToSlash(file)); len(side.Views) > 0 {
-		return &side
-	}
-	return nil
 }
 
 // chooseView picks the view that is named, else the first, which is the largest.

@@ -501,7 +501,7 @@ func testSeries(t *testing.T, b *browser) {
 	for i := range 60 {
 		s.X, s.Points = append(s.X, float64(i)), append(s.Points, measure.Int(int64(100<<20+i<<20+i*i%7<<10)))
 	}
-	side := page.Series(m, "series")
+	side := page.Series(m)
 	b.open(write(t, page.New(&side, nil)), "")
 	v := &side.Views[0]
 	if v.Trend == nil || len(v.Trend.Blocks) != 8 {

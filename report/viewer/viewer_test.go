@@ -6,25 +6,24 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/page"
 )
 
 // side reads a fixture.
 func side(t testing.TB, name string) *page.Side {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := page.Read(data[:min(len(data), 64<<10)], bytes.NewReader(data), int64(len(data)), name, 0)
-	if err != nil {
-		t.Fatal(err)
+	var s *page.Side
+	var err error
+	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = page.Of(records, m) }}
+	if _, unread := capture.Open(filepath.Join("..", "..", "fixtures", filepath.FromSlash(name)), opt); unread != nil || err != nil {
+		t.Fatal(unread, err)
 	}
 	return s
 }
