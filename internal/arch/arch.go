@@ -32,8 +32,9 @@ var rooms = map[string][]string{
 	"page":         append([]string{"measure", "growth"}, readers...), // growth is drawn over the series that it was found in
 	"report":       {"measure", "compare", "diagnose", "page"},
 	"post":         {},
-	"watch":        {"capture/footprint"},
-	"dryrun":       {"measure", "capture", "capture/torch"}, // the events of two runs are held against each other
+	"watch":        {"capture/footprint", "watch/hook"},
+	"watch/hook":   {},                                                    // what a Python program writes for us, watched or dry
+	"dryrun":       {"measure", "capture", "capture/torch", "watch/hook"}, // the events of two runs are held against each other
 	"internal/cli": {all},
 
 	"capture/xla":       {"measure", "growth"}, // growth of an exact series is a fact of the capture

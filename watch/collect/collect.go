@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/peakgate/peakgate/watch/hook"
 )
 
 // Collector is what is collected of one run.
@@ -16,6 +18,7 @@ type Collector struct {
 	ownDump bool   // that folder is ours
 	notes   []string
 	affon   *affon
+	torch   *hook.Hook
 }
 
 // Options say what is known of the run.
@@ -35,9 +38,12 @@ func New(dir string, o Options) (*Collector, error) {
 		return nil, err
 	}
 	c.xla(o)
-	if err := c.torch(); err != nil {
+	var err error
+	if c.torch, err = hook.Install(dir, nil); err != nil {
 		return nil, err
 	}
+	c.set("PYTHONPATH", c.torch.Path(c.get("PYTHONPATH")))
+	c.set(hook.Variable, c.torch.Dir)
 	if c.get("PYTHONUNBUFFERED") == "" {
 		c.set("PYTHONUNBUFFERED", "1")
 	}
@@ -60,7 +66,9 @@ func (c *Collector) Paths(failed bool) (paths []string) {
 	if c.ownDump && exists(c.dump) {
 		paths = append(paths, c.dump)
 	}
-	paths = append(paths, c.snapshots(failed)...)
+	for _, p := range c.torch.Processes(failed) {
+		paths = append(paths, p.Snapshot)
+	}
 	if exists(c.affon.path) {
 		paths = append(paths, c.affon.path)
 	}
@@ -77,7 +85,10 @@ func (c *Collector) Foreign() string {
 }
 
 // Notes tell what could not be turned on, or was not.
-func (c *Collector) Notes() []string { return append(slices.Clone(c.notes), c.hookNotes()...) }
+func (c *Collector) Notes() []string { return append(slices.Clone(c.notes), c.torch.Notes()...) }
+
+// Hooked tells that some Python has run the hook.
+func (c *Collector) Hooked() bool { return c.torch.Loaded() }
 
 // Close ends what runs beside the workload.
 func (c *Collector) Close() { c.affon.close() }

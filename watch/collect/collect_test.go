@@ -62,7 +62,7 @@ func TestEnvironmentIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got := c.get("PYTHONPATH"); got != c.hookDir()+string(filepath.ListSeparator)+"/mine" {
+	if got := c.get("PYTHONPATH"); got != c.torch.Python+string(filepath.ListSeparator)+"/mine" {
 		t.Errorf("PYTHONPATH %q", got)
 	}
 	if c.get("A") != "1" || c.get("PYTHONUNBUFFERED") != "0x" || user[1] != "PYTHONPATH=/mine" {

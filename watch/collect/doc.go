@@ -10,15 +10,9 @@
 // sets XLA_FLAGS itself is not captured. JAX's persistent compilation cache is
 // switched off: what comes from it is not compiled, and nothing is written then.
 //
-// PyTorch: a folder with a sitecustomize.py comes first in PYTHONPATH. When torch is
-// imported, and not before, it asks torch to record the allocator's history once CUDA
-// is initialised, which is before the first allocation and at no time of its own:
-// initialising it earlier would break forks and CUDA_VISIBLE_DEVICES. The snapshot is
-// written at the end of the process, when memory runs out, and at SIGTERM. The
-// history has at most 200,000 events with Python stacks; a reader tells where it was
-// cut. The hook then runs the sitecustomize that it stands before, and takes its
-// folder off sys.path. Without torch nothing happens. Python's -I, -E and -S shut it
-// out, and that is told. PyTorch without a GPU has no allocator's history.
+// PyTorch: package hook has it write the history of its allocator. Where Python's -I,
+// -E or -S shut the hook out, that is told. PyTorch without a GPU has no allocator's
+// history.
 //
 // Affon: when the workload prints where its telemetry console listens, its metrics are
 // read from there, each five seconds.
