@@ -38,11 +38,11 @@ func (r *Result) validate() error {
 	if r.Schema != Schema {
 		return fmt.Errorf("schema: expected %q, found %.60q", Schema, r.Schema)
 	}
-	if v := r.Verdict; v != v.whole() || v.rank() < 0 {
+	if v := r.Verdict; v != v.whole() || v.Rank() < 0 {
 		return fmt.Errorf("verdict: expected pass, warn, fail or no_data, found %.40q", v)
 	}
 	for i, t := range r.Targets {
-		if t.Verdict.rank() < 0 {
+		if t.Verdict.Rank() < 0 {
 			return fmt.Errorf("targets[%d].verdict: unknown verdict %.40q", i, t.Verdict)
 		}
 		for j, c := range t.Checks {
@@ -56,7 +56,7 @@ func (r *Result) validate() error {
 
 func (c Check) validate() error {
 	switch {
-	case c.Verdict.rank() < 0:
+	case c.Verdict.Rank() < 0:
 		return fmt.Errorf(".verdict: unknown verdict %.40q", c.Verdict)
 	case c.Metric == "":
 		return errors.New(".metric: expected a name, found nothing")

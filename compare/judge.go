@@ -84,7 +84,7 @@ func Judge(w Workload) TargetResult {
 // sort puts the worst check first.
 func (t *TargetResult) sort() {
 	slices.SortStableFunc(t.Checks, func(a, b Check) int {
-		return cmp.Or(cmp.Compare(a.Counts().rank(), b.Counts().rank()), cmp.Compare(a.Verdict.rank(), b.Verdict.rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
+		return cmp.Or(cmp.Compare(a.Counts().Rank(), b.Counts().Rank()), cmp.Compare(a.Verdict.Rank(), b.Verdict.Rank()), cmp.Compare(b.Excess, a.Excess), strings.Compare(a.Labels.Key(), b.Labels.Key()))
 	})
 }
 
@@ -137,7 +137,7 @@ func (w Workload) cutHistories() []Notice {
 // noticed is the verdict with what notices have to say.
 func noticed(v Verdict, notices []Notice) Verdict {
 	for _, n := range notices {
-		if w := n.Verdict.whole(); w.rank() < v.rank() {
+		if w := n.Verdict.whole(); w.Rank() < v.Rank() {
 			v = w
 		}
 	}
@@ -166,7 +166,7 @@ func worst[T any](list []T, verdict func(T) Verdict) Verdict {
 	}
 	out := Pass
 	for _, e := range list {
-		if v := verdict(e).whole(); v.rank() < out.rank() {
+		if v := verdict(e).whole(); v.Rank() < out.Rank() {
 			out = v
 		}
 	}

@@ -125,7 +125,7 @@ func TestVerdictsCombine(t *testing.T) {
 			t.Errorf("%v = %s, want %s", c.verdicts, got, c.want)
 		}
 	}
-	if Verdict("unheard of").rank() >= Fail.rank() {
+	if Verdict("unheard of").Rank() >= Fail.Rank() {
 		t.Error("an unknown verdict must not hide behind another")
 	}
 }

@@ -23,8 +23,8 @@ const (
 	Pass         Verdict = "pass"
 )
 
-// rank orders verdicts: the lowest decides and is shown first.
-func (v Verdict) rank() int {
+// Rank orders verdicts: the lowest decides and is shown first.
+func (v Verdict) Rank() int {
 	for i, w := range []Verdict{Fail, NoData, Inconclusive, Decelerating, Warn, Waived, Pass} {
 		if v == w {
 			return i

@@ -64,7 +64,7 @@ func TestActionTakesInputsFromTheEnvironment(t *testing.T) {
 			t.Errorf("%s is handed over, but is no input", input)
 		}
 	}
-	for _, name := range []string{"verdict", "failed", "report-path", "json-path"} {
+	for _, name := range []string{"verdict", "failed", "report-path", "json-path", "html-path"} {
 		if got, want := action.Outputs[name].Value, "${{ steps.check.outputs."+name+" }}"; got != want {
 			t.Errorf("output %s is %q, want %q", name, got, want)
 		}

@@ -27,8 +27,14 @@ const SmallBytes = 16 << 10
 // Page is all that the viewer's page shows.
 type Page struct {
 	Schema string `json:"schema"`
-	Head   Side   `json:"head"`
-	Base   *Side  `json:"base,omitempty"`
+	// Target is what a budget calls the workload; empty where there is no budget.
+	Target string `json:"target,omitempty"`
+	// Note says what is not shown of it, and why.
+	Note string `json:"note,omitempty"`
+	Head Side   `json:"head"`
+	Base *Side  `json:"base,omitempty"`
+	// First is the index of the head's view that is shown first.
+	First int `json:"first,omitempty"`
 }
 
 // Side is one capture.

@@ -119,7 +119,7 @@ func made(modules, buffers int, name string) *xla.Capture {
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("jit(step)/jvp()/while/body/", 40)
 	for _, c := range []struct{ modules, buffers int }{{1, 20000}, {300, 60}, {3, 10000}} {
-		side := Plans(made(c.modules, c.buffers, long))
+		side := Plans(made(c.modules, c.buffers, long), "")
 		data, err := json.Marshal(New(&side, nil))
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestBounds(t *testing.T) {
 		if len(data) > 6<<20 {
 			t.Errorf("%d modules of %d buffers with names of %d bytes: the page takes %d bytes", c.modules, c.buffers, len(long), len(data))
 		}
-		short := Plans(made(c.modules, c.buffers, "jit(step)/jvp(block)/dot_general"))
+		short := Plans(made(c.modules, c.buffers, "jit(step)/jvp(block)/dot_general"), "")
 		if data, _ = json.Marshal(New(&short, nil)); len(data) > 2<<20 {
 			t.Errorf("%d modules of %d buffers: the page takes %d bytes", c.modules, c.buffers, len(data))
 		}

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,9 @@ var kinds = map[xla.AllocationKind]string{
 }
 
 // Plans gives the plans of a capture, of each module in each memory space that holds
-// anything, the largest first.
-func Plans(c *xla.Capture) Side {
+// anything, the largest first. Source files below root, if it is given, are named relative
+// to it.
+func Plans(c *xla.Capture, root string) Side {
 	s := Side{Views: []View{}}
 	type found struct {
 		m *xla.Module
@@ -44,6 +46,9 @@ func Plans(c *xla.Capture) Side {
 		all = all[:maxViews]
 	}
 	b := plans{side: &s, stacks: map[string]int{}}
+	if root != "" {
+		b.root = strings.TrimSuffix(filepath.ToSlash(root), "/") + "/"
+	}
 	share := max(1, len(all))
 	b.points = min(viewPoints, max(40, totalPoints/share))
 	b.buffers = min(viewBuffers, max(15, totalBuffers/share))
@@ -65,6 +70,7 @@ func (s *Side) warn(format string, args ...any) {
 // plans builds the views of a side.
 type plans struct {
 	side            *Side
+	root            string         // with a slash at its end
 	stacks          map[string]int // text of a stack → its index plus one
 	frames          int
 	points, buffers int // what each view may keep
@@ -131,7 +137,7 @@ func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids ma
 		out.Name = "unnamed"
 	}
 	if f.Source.File != "" {
-		out.Source = place(f.Source)
+		out.Source = b.place(f.Source)
 	}
 	out.ID = strconv.FormatInt(f.ID, 10)
 	if f.Allocation >= 0 {
@@ -150,8 +156,8 @@ func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids ma
 	return out
 }
 
-func place(f xla.Frame) string {
-	text := clean(f.File) + ":" + strconv.Itoa(f.Line)
+func (b *plans) place(f xla.Frame) string {
+	text := clean(strings.TrimPrefix(f.File, b.root)) + ":" + strconv.Itoa(f.Line)
 	if f.Function != "" {
 		text += " " + clean(f.Function)
 	}
@@ -161,7 +167,7 @@ func place(f xla.Frame) string {
 func (b *plans) stack(frames []xla.Frame) int {
 	lines := make([]string, len(frames))
 	for i, f := range frames {
-		lines[i] = place(f)
+		lines[i] = b.place(f)
 	}
 	return b.keep(lines)
 }

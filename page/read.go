@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/capture/xla"
@@ -15,8 +16,9 @@ var ErrNotShown = errors.New("the viewer shows XLA plans (.xplane.pb, .hlo.pb), 
 
 // Of gives what the page shows of a capture: of the records that its reader made (an
 // *xla.Capture, a *torch.Snapshot read with Options.Record, or nil), and of the series
-// of its measurement, which has the one input.
-func Of(records any, m *measure.Measurement) (*Side, error) {
+// of its measurement, which has the one input. Source files of XLA below root are named
+// relative to it, as a snapshot's are when it is read.
+func Of(records any, m *measure.Measurement, root string) (*Side, error) {
 	name, format := filepath.ToSlash(m.Inputs[0].Path), m.Inputs[0].Format
 	var side Side
 	missing := ErrNotShown
@@ -28,7 +30,7 @@ func Of(records any, m *measure.Measurement) (*Side, error) {
 			missing = fmt.Errorf("%s holds no live ranges; %w", format, ErrNotShown)
 			break
 		}
-		side, missing = Plans(r), fmt.Errorf("no module in it has a plan of memory; %w", ErrNotShown)
+		side, missing = Plans(r, root), fmt.Errorf("no module in it has a plan of memory; %w", ErrNotShown)
 		// A profile may hold what the allocators did beside its plans.
 		side.Views = append(side.Views, Series(m).Views...)
 	default:
@@ -42,4 +44,12 @@ func Of(records any, m *measure.Measurement) (*Side, error) {
 }
 
 // New lays out a page of one capture, or of a head beside its base.
-func New(head, base *Side) *Page { return &Page{Schema: Schema, Head: *head, Base: base} }
+func New(head, base *Side) *Page {
+	return &Page{Schema: Schema, Head: *head, Base: base, First: head.First()}
+}
+
+// First is the index of the view that is shown first where nothing else is asked for:
+// the largest of device memory.
+func (s *Side) First() int {
+	return max(0, slices.IndexFunc(s.Views, func(v View) bool { return v.Space == "device" }))
+}

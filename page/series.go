@@ -14,6 +14,9 @@ import (
 // seriesOrder is what the positions of a series are.
 const seriesOrder = "Left to right are the samples, one beside the other. The pale part is warm-up, which does not count; circles are the medians of blocks of samples, the line is the growth through them, and the dashed lines are the ends of its interval."
 
+// sampled is the space of a series.
+const sampled = "sampled"
+
 // Trend is the growth of a series, laid over its curve.
 type Trend struct {
 	// From is the position of the first sample that counts.
@@ -71,7 +74,7 @@ func seriesView(s *measure.Series, most int) View {
 		name = clean(name + " " + rest)
 	}
 	v := View{
-		Module: name, Name: name, Space: "sampled", Order: seriesOrder, Steps: len(levels) - 1, Peak: &Peak{X: at, Bytes: levels[at], Unpadded: levels[at]},
+		Module: name, Name: name, Space: sampled, Order: seriesOrder, Steps: len(levels) - 1, Peak: &Peak{X: at, Bytes: levels[at], Unpadded: levels[at]},
 		Curve: Curve{X: thin(levels, at, most), Bytes: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
 	}
 	for _, x := range v.Curve.X {

@@ -39,7 +39,7 @@ func load(t testing.TB, file string) *Side {
 
 // open gives what the page shows of a file.
 func open(file string) (s *Side, err error) {
-	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = Of(records, m) }}
+	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = Of(records, m, "") }}
 	if _, unread := capture.Open(file, opt); unread != nil {
 		return nil, unread
 	}

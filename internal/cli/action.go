@@ -35,12 +35,12 @@ broken budget on its line of the budget file, and sets the step's outputs.
   PEAKGATE_CHECK       on the commit: run, status, none, or auto, a status on
                        Gitea and Forgejo
   PEAKGATE_TOKEN       a token with pull-requests: write, for the comment
-  PEAKGATE_REPORT_DIR  where report.md and result.json are written (a new folder
-                       in RUNNER_TEMP)
+  PEAKGATE_REPORT_DIR  where report.md, result.json and report.html are written (a
+                       new folder in RUNNER_TEMP)
 
 Outputs: verdict is pass, warn, fail or no_data; failed is the number of checks
-that are over their budget or without data; report-path and json-path are the
-two files. Where there is no verdict, as with an error in the budget file, no
+that are over their budget or without data; report-path, json-path and html-path are
+the three files. Where there is no verdict, as with an error in the budget file, no
 output is set. Outside of a workflow the same is printed as plain text.`,
 	setup: func(_ *flag.FlagSet, s Streams) func([]string) (int, error) {
 		return func(args []string) (int, error) {
@@ -61,6 +61,7 @@ func runAction(s Streams) (int, error) {
 		targets: strings.Fields(s.Getenv("PEAKGATE_TARGETS")),
 		bases:   lines(s.Getenv("PEAKGATE_BASE")),
 		allowed: lines(s.Getenv("PEAKGATE_ALLOW_PATH")),
+		pages:   newPages(),
 	}
 	a.Mask(s.Getenv("PEAKGATE_TOKEN"))
 	a.Mask(s.Getenv("GITHUB_TOKEN"))
@@ -80,7 +81,7 @@ func runAction(s Streams) (int, error) {
 		}
 		return unchecked(err), errors.Join(a.Summary(problemPage(err)), a.Close())
 	}
-	code, err := showResult(a, r, s)
+	code, err := showResult(a, r, o.pages, s)
 	if err != nil {
 		report.Problem(a, err)
 		a.Error(post.Annotation{Title: "peakgate", Message: err.Error()})
@@ -94,8 +95,8 @@ func runAction(s Streams) (int, error) {
 
 // showResult shows a result in the log, marks lines, writes the files, the
 // summary and the outputs. An error leaves nothing out that can still be shown.
-func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
-	text, textErr := renderResult(r, "text")
+func showResult(a *post.Actions, r *compare.Result, pages *pages, s Streams) (int, error) {
+	text, textErr := renderResult(r, "text", nil)
 	a.Write(text)
 	a.EndGroup()
 	failed := annotate(a, r)
@@ -104,12 +105,14 @@ func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
 		a.Error(post.Annotation{File: r.Config, Title: "peakgate", Message: "the verdict is " + string(r.Verdict) + "; the report says why"})
 	}
 	problems := []error{textErr}
-	markdown, err := renderResult(r, "markdown")
+	markdown, err := renderResult(r, "markdown", nil)
 	problems = append(problems, err)
 	if err := a.Summary(markdown); err != nil { // the verdict stands without it
 		a.Warning(post.Annotation{Title: "peakgate", Message: "no job summary: " + err.Error()})
 	}
-	json, err := renderResult(r, "json")
+	json, err := renderResult(r, "json", nil)
+	problems = append(problems, err)
+	html, err := renderResult(r, "html", pages)
 	problems = append(problems, err)
 	dir, err := reportDir(s)
 	problems = append(problems, err)
@@ -117,7 +120,7 @@ func showResult(a *post.Actions, r *compare.Result, s Streams) (int, error) {
 		for _, f := range []struct {
 			output, name string
 			data         []byte
-		}{{"report-path", "report.md", markdown}, {"json-path", "result.json", json}} {
+		}{{"report-path", "report.md", markdown}, {"json-path", "result.json", json}, {"html-path", "report.html", html}} {
 			path := filepath.Join(dir, f.name)
 			problems = append(problems, writeFile(path, f.data), a.Output(f.output, path))
 		}

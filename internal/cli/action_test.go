@@ -126,6 +126,9 @@ func TestActionRed(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.file(t, out["json-path"])), &result); err != nil || result.Verdict != compare.Fail {
 		t.Errorf("json-path: verdict %q, %v", result.Verdict, err)
 	}
+	if html := r.file(t, out["html-path"]); !strings.Contains(html, "peakgate: fail") || !strings.Contains(html, `"target":"torch_train_step"`) {
+		t.Errorf("html-path: %.300s", html)
+	}
 }
 
 // The same inputs give check's own verdict, with targets and bases passed on.

@@ -31,9 +31,9 @@ watcher first, and judged by its footprint and what it writes.`,
 		o := checkOptions{}
 		f.StringVar(&o.config, "config", "peakgate.yml", "the budget `file`")
 		f.Var((*list)(&o.bases), "base", "the base, `[TARGET=]X`: a capture, a directory or a measurement; may be given again for other targets")
-		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown, json, sarif or junit; may be given again")
+		f.Var((*list)(&o.reports), "report", "also write a report, `FORMAT=FILE`: text, markdown, json, sarif, junit or html; may be given again")
 		f.Var((*list)(&o.allowed), "allow-path", "a `folder` outside of the repository that the budget may name; may be given again")
-		format := f.String("format", "text", "`text`, markdown, json, sarif or junit, on standard output")
+		format := f.String("format", "text", "`text`, markdown, json, sarif, junit or html, on standard output")
 		f.BoolVar(&o.updateBase, "update-base", false, "write what was measured as the committed base, .peakgate/base/TARGET.json, whatever the verdict is")
 		f.IntVar(&o.runs, "runs", 1, "how many runs a base keeps, the newest `K`; with --update-base")
 		f.StringVar(&o.keep, "keep", "", "keep the files of runs in this `folder`, TARGET/SIDE-N")
@@ -42,7 +42,7 @@ watcher first, and judged by its footprint and what it writes.`,
 		o.read = declareRead(f)
 		return func(args []string) (int, error) {
 			o.targets = args
-			if _, err := renderer(*format); err != nil {
+			if _, err := renderer(*format, nil); err != nil {
 				return ExitUsage, err
 			}
 			if o.runs < 1 || o.runs > 1000 || o.runs > 1 && !o.updateBase {
@@ -57,6 +57,9 @@ watcher first, and judged by its footprint and what it writes.`,
 			reports, err := o.parseReports()
 			if err != nil {
 				return ExitUsage, err
+			}
+			if *format == "html" || slices.ContainsFunc(reports, func(f reportFile) bool { return f.format == "html" }) {
+				o.pages = newPages()
 			}
 			r, measured, err := o.check(s)
 			if err != nil {
@@ -85,19 +88,20 @@ type checkOptions struct {
 	keep    string       // where the files of runs stay
 	capture string       // "off": frameworks write what they would without us
 
+	pages      *pages // collects what the viewer shows; nil where it is not asked for
 	updateBase bool
 	runs       int // how many runs a base keeps
 }
 
 // publish writes the reports and gives the exit code of the verdict.
 func (o checkOptions) publish(r *compare.Result, format string, reports []reportFile, s Streams) (int, error) {
-	data, err := renderResult(r, format)
+	data, err := renderResult(r, format, o.pages)
 	if err != nil {
 		return ExitNoData, err
 	}
 	var failed []error
 	for _, f := range reports {
-		data, err := renderResult(r, f.format)
+		data, err := renderResult(r, f.format, o.pages)
 		for _, t := range r.Targets {
 			err = cmp.Or(err, spare(f.path, slices.Concat(t.Inputs, t.BaseInputs)))
 		}
@@ -136,7 +140,7 @@ func (o checkOptions) parseReports() ([]reportFile, error) {
 		if !ok || path == "" {
 			return nil, usagef("--report %q: want FORMAT=FILE, for example markdown=report.md", r)
 		}
-		if _, err := renderer(format); err != nil {
+		if _, err := renderer(format, nil); err != nil {
 			return nil, err
 		}
 		if overwrites(path, o.config) {
@@ -147,7 +151,8 @@ func (o checkOptions) parseReports() ([]reportFile, error) {
 	return out, nil
 }
 
-func renderer(format string) (func(io.Writer, *compare.Result) error, error) {
+// renderer gives what writes a result in a format; that of html needs pages.
+func renderer(format string, p *pages) (func(io.Writer, *compare.Result) error, error) {
 	switch format {
 	case "text":
 		return report.Text, nil
@@ -157,14 +162,16 @@ func renderer(format string) (func(io.Writer, *compare.Result) error, error) {
 		return report.SARIF, nil
 	case "junit":
 		return report.JUnit, nil
+	case "html":
+		return p.write, nil
 	case "json":
 		return func(w io.Writer, r *compare.Result) error { return report.JSON(w, r) }, nil
 	}
-	return nil, usagef("unknown format %.40q; there are text, markdown, json, sarif and junit", format)
+	return nil, usagef("unknown format %.40q; there are text, markdown, json, sarif, junit and html", format)
 }
 
-func renderResult(r *compare.Result, format string) ([]byte, error) {
-	write, err := renderer(format)
+func renderResult(r *compare.Result, format string, p *pages) ([]byte, error) {
+	write, err := renderer(format, p)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +218,9 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if !o.quiet {
 		opt.Progress = p.tell
 	}
+	if o.pages != nil {
+		opt.Records = o.pages.note
+	}
 	today, measured := budget.DateOf(s.now().UTC()), map[string]*measure.Measurement{}
 	var results []compare.TargetResult
 	if err := from.confine(targets, sources); err != nil {
@@ -231,6 +241,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 			if m != nil {
 				measured[t.Name] = m
 			}
+			o.pages.keep(&result)
 			results = append(results, result)
 			continue
 		}
@@ -239,7 +250,9 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 			measured[t.Name] = w.Head
 		}
 		from.fill(&w, opt)
-		results = append(results, judged(w))
+		result := judged(w)
+		o.pages.keep(&result)
+		results = append(results, result)
 	}
 	for _, d := range file.Devices {
 		if len(o.targets) > 0 && slices.ContainsFunc(d.Targets, func(n budget.Name) bool { return !slices.Contains(o.targets, n.Text) }) {
@@ -253,6 +266,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	r.Tool, r.Config, r.Head, r.Warnings = tool(), filepath.ToSlash(o.config), located(from.head(), root, s), append(r.Warnings, warnings...)
 	r.Day = string(today)
 	o.read.hide(r)
+	o.pages.hide(o.read)
 	return r, measured, nil
 }
 

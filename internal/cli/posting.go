@@ -58,7 +58,7 @@ type message struct {
 }
 
 func resultMessage(r *compare.Result) (message, error) {
-	text, err := renderResult(r, "markdown")
+	text, err := renderResult(r, "markdown", nil)
 	short, err2 := render(func(w io.Writer) error { return report.Brief(w, r) })
 	return message{r.Config, r.Head, r.Verdict, report.Sentence(r), text, short, resultMarks(r)}, errors.Join(err, err2)
 }

@@ -101,7 +101,7 @@ func pageOf(head, base string, opt capture.Options) (*page.Page, []measure.Input
 			return nil, nil, usagef("%s: holds %d captures; name one of them: %s", pattern, len(files), strings.Join(files[:min(len(files), 5)], ", "))
 		}
 		inputs = append(inputs, measure.Input{Path: files[0]})
-		opt.Records = func(records any, m *measure.Measurement, _ capture.Options) { sides[i], err = page.Of(records, m) }
+		opt.Records = func(records any, m *measure.Measurement, _ capture.Options) { sides[i], err = page.Of(records, m, "") }
 		if _, unread := capture.Open(files[0], opt); unread != nil {
 			err = unread
 		}

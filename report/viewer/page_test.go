@@ -13,14 +13,28 @@ import (
 	"github.com/peakgate/peakgate/page"
 )
 
-// write puts a page into a file.
-func write(t testing.TB, p *page.Page) string {
+// written puts a page into a file.
+func written(t testing.TB, p *page.Page) string { return stored(t, render(t, p)) }
+
+func stored(t testing.TB, text string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(render(t, p)), 0o644); err != nil {
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return file
+	return path
+}
+
+// ramp is a series that grows by a number of bytes a step, beside one of counts.
+func ramp(by int64) *page.Side {
+	s := measure.Series{Labels: measure.Labels{"series": evil[1]}, Unit: measure.ByteUnit, XUnit: measure.XStep}
+	counts := measure.Series{Labels: measure.Labels{"series": "regions"}, Unit: measure.Count, XUnit: measure.XStep}
+	for i := range int64(60) {
+		s.X, s.Points = append(s.X, float64(i)), append(s.Points, measure.Int(100<<20+i*by+i*i%7<<10))
+		counts.X, counts.Points = append(counts.X, float64(i)), append(counts.Points, measure.Int(40+i))
+	}
+	side := page.Series(&measure.Measurement{Series: []measure.Series{s, counts}})
+	return &side
 }
 
 // TestPage drives the page in a real browser, from a file, with mouse and keys.
@@ -29,8 +43,10 @@ func TestPage(t *testing.T) {
 	b.look(1280, 900, "light")
 	both := regression(t)
 	alone := page.New(&both.Head, nil)
-	file, pair, spaces := write(t, alone), write(t, both), write(t, page.New(side(t, "xla/tpu_offload.hlo.pb"), nil))
+	file, pair, spaces := written(t, alone), written(t, both), written(t, page.New(side(t, "xla/tpu_offload.hlo.pb"), nil))
 	snapshot := page.New(side(t, "regression/torch/head.pickle"), side(t, "regression/torch/base.pickle"))
+	growing := page.New(ramp(1<<20), ramp(1<<18))
+	devices, samples, check := written(t, snapshot), written(t, growing), stored(t, judged(t, someEvil()))
 	for _, part := range []struct {
 		name string
 		test func(t *testing.T)
@@ -43,11 +59,13 @@ func TestPage(t *testing.T) {
 		{"timeline", func(t *testing.T) { testTimeline(t, b, file, &both.Head.Views[0]) }},
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
-		{"snapshot", func(t *testing.T) { testSnapshot(t, b, write(t, snapshot), snapshot) }},
-		{"series", func(t *testing.T) { testSeries(t, b) }},
-		{"hostile", func(t *testing.T) { testHostile(t, b, write(t, hostile(t))) }},
-		{"accessible", func(t *testing.T) { testAccessible(t, b, pair) }},
-		{"looks", func(t *testing.T) { testLooks(t, b, pair) }},
+		{"snapshot", func(t *testing.T) { testSnapshot(t, b, devices, snapshot) }},
+		{"series", func(t *testing.T) { testSeries(t, b, samples, growing) }},
+		{"check", func(t *testing.T) { testCheck(t, b, check) }},
+		{"hostile", func(t *testing.T) { testHostile(t, b, written(t, hostile(t))) }},
+		{"hostile check", func(t *testing.T) { testHostile(t, b, check) }},
+		{"accessible", func(t *testing.T) { testAccessible(t, b, pair, devices, samples, check) }},
+		{"looks", func(t *testing.T) { testLooks(t, b, pair, devices, samples, check) }},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			b.t = t
@@ -74,6 +92,10 @@ func testOverview(t *testing.T, b *browser, file string, v *page.View) {
 	}
 	if got, want := b.text("#curve .peak-text"), "peak "+measure.Bytes(v.Peak.Bytes).String(); got != want {
 		t.Errorf("the peak is marked %q, want %q", got, want)
+	}
+	var shown bool
+	if b.eval(`document.querySelector("#targets").offsetHeight > 0`, &shown); shown {
+		t.Error("targets are offered, where there are none")
 	}
 	// The page writes sizes as the command does, at every turn of a unit.
 	for _, n := range []int64{0, 1, 1023, 1024, 1536, 1<<20 - 6, 1<<20 - 5, 1 << 20, 7972192316, 1<<40 + 1, -2048} {
@@ -491,19 +513,12 @@ func testSnapshot(t *testing.T, b *browser, file string, p *page.Page) {
 	if stack := b.text("#card ol"); !strings.Contains(stack, "model.py:") {
 		t.Errorf("the stack of a block: %.200q", stack)
 	}
-	b.shot("snapshot")
 }
 
-// testSeries shows samples with their warm-up, blocks and growth.
-func testSeries(t *testing.T, b *browser) {
-	m := &measure.Measurement{Series: []measure.Series{{Labels: measure.Labels{"series": evil[1]}, Unit: measure.ByteUnit, XUnit: measure.XStep}}}
-	s := &m.Series[0]
-	for i := range 60 {
-		s.X, s.Points = append(s.X, float64(i)), append(s.Points, measure.Int(int64(100<<20+i<<20+i*i%7<<10)))
-	}
-	side := page.Series(m)
-	b.open(write(t, page.New(&side, nil)), "")
-	v := &side.Views[0]
+// testSeries shows samples with their warm-up, blocks and growth, beside the base's.
+func testSeries(t *testing.T, b *browser, file string, p *page.Page) {
+	b.open(file, "")
+	v := &p.Head.Views[0]
 	if v.Trend == nil || len(v.Trend.Blocks) != 8 {
 		t.Fatalf("the growth is %+v", v.Trend)
 	}
@@ -522,7 +537,42 @@ func testSeries(t *testing.T, b *browser) {
 	if got := b.text("#curve-read"); !strings.HasPrefix(got, "Position 59 of 59: ") || !strings.HasSuffix(got, ", at step 59") {
 		t.Errorf("the last sample reads %q", got)
 	}
-	b.shot("series")
+	for _, line := range []string{".live", ".base", ".grew"} {
+		if len(b.attribute("#curve "+line, "d")) < 100 {
+			t.Errorf("the curve %s is not drawn", line)
+		}
+	}
+	if got, want := b.text(`#overview tr[data-key="end"]`), measure.Bytes(*v.Figures[2].Bytes-*p.Base.Views[0].Figures[2].Bytes).Signed(); !strings.Contains(got, want) {
+		t.Errorf("the last sample's row is %q, want %s in it", got, want)
+	}
+}
+
+// testCheck goes from target to target below the verdict.
+func testCheck(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	if got := b.text("#result h1"); got != "peakgate: fail" {
+		t.Errorf("the verdict is %q", got)
+	}
+	var rows int
+	if b.eval(`document.querySelectorAll("#result tbody tr").length`, &rows); rows != 2 {
+		t.Errorf("%d checks, want 2", rows)
+	}
+	if got := b.text("#module"); got != evil[0] {
+		t.Errorf("at first the module is %q", got)
+	}
+	b.choose("#target", "other")
+	var hash string
+	if b.eval("location.hash", &hash); !strings.Contains(hash, "target=other") || b.text("#module") != "device 0" {
+		t.Errorf("the other target's module is %q, at %s", b.text("#module"), hash)
+	}
+	b.eval(`document.querySelector("#bars-size svg").focus()`, nil)
+	b.key("ArrowRight")
+	b.key("Enter")
+	b.eval("location.hash", &hash)
+	name := b.text("#card h2")
+	if b.open(file, hash); b.text("#card h2") != name || b.text("#module") != "device 0" {
+		t.Errorf("%s leads to %q of %q, want %q", hash, b.text("#card h2"), b.text("#module"), name)
+	}
 }
 
 func testHostile(t *testing.T, b *browser, file string) {
@@ -547,7 +597,7 @@ func testHostile(t *testing.T, b *browser, file string) {
 }
 
 // testAccessible runs axe-core over the page: nothing serious may be left.
-func testAccessible(t *testing.T, b *browser, file string) {
+func testAccessible(t *testing.T, b *browser, files ...string) {
 	source := os.Getenv("PEAKGATE_AXE")
 	if source == "" {
 		t.Skip("PEAKGATE_AXE names no axe.min.js")
@@ -556,42 +606,52 @@ func testAccessible(t *testing.T, b *browser, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, scheme := range []string{"light", "dark"} {
-		b.look(1280, 900, scheme)
-		b.open(file, "")
-		b.click("#timeline-toggle")
-		b.eval(`document.querySelector("#table tbody button").click()`, nil)
-		b.eval(string(axe)+"; 0", nil)
-		var found []struct {
-			ID, Impact, Help string
-			Nodes            []struct{ HTML, FailureSummary string }
-		}
-		b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations)`, &found)
-		for _, v := range found {
-			if v.Impact == "serious" || v.Impact == "critical" {
-				t.Errorf("%s: %s (%s), %s: %.300s", scheme, v.ID, v.Impact, v.Help, fmt.Sprint(v.Nodes))
+	for i, file := range files {
+		for _, scheme := range []string{"light", "dark"} {
+			b.look(1280, 900, scheme)
+			b.open(file, "")
+			open(b)
+			b.eval(string(axe)+"; 0", nil)
+			var found []struct {
+				ID, Impact, Help string
+				Nodes            []struct{ HTML, FailureSummary string }
+			}
+			b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations)`, &found)
+			for _, v := range found {
+				if v.Impact == "serious" || v.Impact == "critical" {
+					t.Errorf("page %d, %s: %s (%s), %s: %.300s", i, scheme, v.ID, v.Impact, v.Help, fmt.Sprint(v.Nodes))
+				}
 			}
 		}
 	}
 }
 
-// testLooks: no part of the page is wider than a narrow window. With PEAKGATE_SHOTS
+// open opens all that is folded, and chooses a buffer where there is one.
+func open(b *browser) {
+	b.t.Helper()
+	b.eval(`document.querySelector("#timeline-toggle").click();
+		document.querySelectorAll("details").forEach((e) => { e.open = true; });
+		document.querySelector("#table tbody button")?.click()`, nil)
+}
+
+// testLooks: no part of a page is wider than a narrow window. With PEAKGATE_SHOTS
 // it takes pictures for people to look at.
-func testLooks(t *testing.T, b *browser, file string) {
-	for _, look := range []struct {
-		name   string
-		width  int
-		scheme string
-	}{{"light", 1280, "light"}, {"dark", 1280, "dark"}, {"narrow", 360, "light"}} {
-		b.look(look.width, 900, look.scheme)
-		b.open(file, "")
-		b.click("#timeline-toggle")
-		b.eval(`document.querySelector("#table tbody button").click()`, nil)
-		var wide int
-		b.eval(`document.documentElement.scrollWidth`, &wide)
-		if wide > look.width {
-			t.Errorf("%s: the page is %d wide in a window of %d", look.name, wide, look.width)
+func testLooks(t *testing.T, b *browser, files ...string) {
+	for i, file := range files {
+		for _, look := range []struct {
+			name   string
+			width  int
+			scheme string
+		}{{"light", 1280, "light"}, {"dark", 1280, "dark"}, {"narrow", 360, "light"}} {
+			b.look(look.width, 900, look.scheme)
+			b.open(file, "")
+			open(b)
+			var wide int
+			b.eval(`document.documentElement.scrollWidth`, &wide)
+			if wide > look.width {
+				t.Errorf("page %d, %s: %d wide in a window of %d", i, look.name, wide, look.width)
+			}
+			b.shot(fmt.Sprintf("%d-%s", i, look.name))
 		}
-		b.shot(look.name)
 	}
 }

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -10,15 +11,40 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/page"
+	"github.com/peakgate/peakgate/report"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// HTML writes the page.
+// HTML writes the page of a capture, alone or beside its base.
 func HTML(w io.Writer, p *page.Page) error {
-	data, err := json.Marshal(p) // writes <, > and & as \u003c, \u003e and \u0026
+	return write(w, "Memory viewer: "+p.Head.Name, "", []*page.Page{p})
+}
+
+// Check writes the page of a result: what was judged, and the captures of the targets
+// that pages has, the first of which is shown first. lacking says of others why they
+// are not there.
+func Check(w io.Writer, r *compare.Result, pages []*page.Page, lacking []string) error {
+	var top bytes.Buffer
+	if err := report.HTML(&top, r); err != nil {
+		return err
+	}
+	if len(lacking) > 0 {
+		top.WriteString(`<section aria-labelledby="lacking"><h2 id="lacking">Not in the viewer</h2><ul>` + "\n")
+		for _, line := range lacking {
+			top.WriteString("<li>" + html.EscapeString(line) + "</li>\n")
+		}
+		top.WriteString("</ul></section>\n")
+	}
+	return write(w, report.Title(r), top.String(), pages)
+}
+
+// write writes the page with what stands above the viewer.
+func write(w io.Writer, title, top string, pages []*page.Page) error {
+	data, err := json.Marshal(pages) // writes <, > and & as \u003c, \u003e and \u0026
 	if err != nil {
 		return err
 	}
@@ -37,7 +63,7 @@ func HTML(w io.Writer, p *page.Page) error {
 	}
 	// One pass: what is put in is not looked at again.
 	_, err = strings.NewReplacer(
-		"{{.Title}}", html.EscapeString("Memory viewer: "+p.Head.Name),
+		"{{.Title}}", html.EscapeString(title), "{{.Top}}", top,
 		"{{.ScriptHash}}", hash(script), "{{.StyleHash}}", hash(style),
 		"{{.Script}}", script, "{{.Style}}", style, "{{.Data}}", string(data),
 	).WriteString(w, string(frame))

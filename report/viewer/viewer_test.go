@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/page"
 )
@@ -21,7 +22,7 @@ func side(t testing.TB, name string) *page.Side {
 	t.Helper()
 	var s *page.Side
 	var err error
-	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = page.Of(records, m) }}
+	opt := capture.Options{Records: func(records any, m *measure.Measurement, _ capture.Options) { s, err = page.Of(records, m, "") }}
 	if _, unread := capture.Open(filepath.Join("..", "..", "fixtures", filepath.FromSlash(name)), opt); unread != nil || err != nil {
 		t.Fatal(unread, err)
 	}
@@ -51,8 +52,7 @@ var evil = []string{
 func hostile(t testing.TB) *page.Page {
 	t.Helper()
 	p := regression(t)
-	n := 0
-	next := func() string { n++; return evil[n%len(evil)] }
+	next := someEvil()
 	for _, s := range []*page.Side{&p.Head, p.Base} {
 		s.Name = strings.Join(evil, " ")
 		s.Warnings = evil
@@ -77,7 +77,34 @@ func hostile(t testing.TB) *page.Page {
 	return p
 }
 
-// TestMarkupIsOurs: whatever names a capture holds, the page's elements are the same.
+// judged is a result whose names are as next gives them, with the pages of two targets.
+func judged(t testing.TB, next func() string) string {
+	t.Helper()
+	value := measure.Int(3 << 30)
+	var r compare.Result
+	r.Verdict = compare.Fail
+	for range 2 {
+		c := compare.Check{Metric: next(), Labels: measure.Labels{"module": next()}, Unit: measure.ByteUnit, Verdict: compare.Fail, Head: &value, Base: &value, Reason: next(), Limit: compare.Limit{Text: next()}}
+		r.Targets = append(r.Targets, compare.TargetResult{Name: next(), Verdict: compare.Fail, Checks: []compare.Check{c}, Warnings: []string{next()}})
+	}
+	head := hostile(t)
+	head.Target, head.Note = next(), next()
+	other := page.New(side(t, "regression/torch/head.pickle"), nil)
+	other.Target = "other"
+	var out bytes.Buffer
+	if err := Check(&out, &r, []*page.Page{head, other}, []string{next(), next()}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// someEvil gives one evil name after another.
+func someEvil() func() string {
+	n := 0
+	return func() string { n++; return evil[n%len(evil)] }
+}
+
+// TestMarkupIsOurs: whatever names a capture or a budget holds, the page's elements are the same.
 func TestMarkupIsOurs(t *testing.T) {
 	tags := regexp.MustCompile(`<[a-zA-Z/!][^>]*>`)
 	data := regexp.MustCompile(`(?s)(id="data">).*?(</script>)`)
@@ -85,16 +112,21 @@ func TestMarkupIsOurs(t *testing.T) {
 	skeleton := func(html string) []string {
 		return tags.FindAllString(title.ReplaceAllString(data.ReplaceAllString(html, "$1$2"), ""), -1)
 	}
-	tame, wild := render(t, regression(t)), render(t, hostile(t))
-	if a, b := skeleton(tame), skeleton(wild); strings.Join(a, "\n") != strings.Join(b, "\n") || len(a) < 50 {
-		t.Errorf("the names changed the markup: %d and %d tags", len(a), len(b))
-	}
-	json := data.FindString(wild)
-	if strings.ContainsAny(strings.TrimSuffix(strings.TrimPrefix(json, `id="data">`), "</script>"), "<>&\u2028") {
-		t.Error("the data is not escaped")
-	}
-	if title := title.FindString(wild); strings.Count(title, "<") != 2 {
-		t.Errorf("the title is not escaped: %s", title)
+	for name, pair := range map[string][2]string{
+		"a capture's": {render(t, regression(t)), render(t, hostile(t))},
+		"a check's":   {judged(t, func() string { return "x" }), judged(t, someEvil())},
+	} {
+		tame, wild := pair[0], pair[1]
+		if a, b := skeleton(tame), skeleton(wild); strings.Join(a, "\n") != strings.Join(b, "\n") || len(a) < 50 {
+			t.Errorf("%s page: the names changed the markup: %d and %d tags", name, len(a), len(b))
+		}
+		json := data.FindString(wild)
+		if strings.ContainsAny(strings.TrimSuffix(strings.TrimPrefix(json, `id="data">`), "</script>"), "<>&\u2028") {
+			t.Errorf("%s page: the data is not escaped", name)
+		}
+		if title := title.FindString(wild); strings.Count(title, "<") != 2 {
+			t.Errorf("%s page: the title is not escaped: %s", name, title)
+		}
 	}
 }
 
@@ -104,12 +136,12 @@ func TestDataIsWhole(t *testing.T) {
 	html := render(t, p)
 	_, rest, _ := strings.Cut(html, `id="data">`)
 	text, _, _ := strings.Cut(rest, "</script>")
-	var got page.Page
+	var got []page.Page
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
-	want, _ := json.Marshal(p)
-	again, _ := json.Marshal(&got)
+	want, _ := json.Marshal([]*page.Page{p})
+	again, _ := json.Marshal(got)
 	if !bytes.Equal(want, again) {
 		t.Error("the data changed on its way")
 	}

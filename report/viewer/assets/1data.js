@@ -1,7 +1,8 @@
 // What the page shows, and how numbers and elements are written. Names come from
 // captures: they become text nodes and attribute values, never markup.
 
-const page = JSON.parse(document.getElementById("data").textContent);
+const pages = JSON.parse(document.getElementById("data").textContent); // one a target
+let page = pages[0]; // that which is seen
 const small = 16 * 1024; // below it, buffers at the peak share one bar, as in XProf
 const colours = 8;
 const byId = (id) => document.getElementById(id);

@@ -35,7 +35,7 @@ function pin(buffer) {
 }
 
 function link() {
-  const parts = new URLSearchParams({ module: state.view.module, space: state.view.space });
+  const parts = new URLSearchParams({ ...(page.target && { target: page.target }), module: state.view.module, space: state.view.space });
   if (state.pinned) parts.set("buffer", state.pinned.id);
   history.replaceState(null, "", "#" + parts);
 }
@@ -43,10 +43,10 @@ function link() {
 // follow shows what the address names.
 function follow() {
   const parts = new URLSearchParams(location.hash.slice(1));
+  page = pages.find((p) => p.target === parts.get("target")) ?? pages[0];
   const views = page.head.views;
   const view = views.find((v) => v.module === parts.get("module") && v.space === parts.get("space")) ??
-    views.find((v) => v.module === parts.get("module")) ?? views.find((v) => v.space === "device") ?? views[0];
-  if (!view) return;
+    views.find((v) => v.module === parts.get("module")) ?? views[page.first ?? 0];
   prepare(view);
   const id = parts.get("buffer");
   show(view, view.buffers.find((b) => b.id === id) ?? view.atPeak.find((b) => b.id === id));

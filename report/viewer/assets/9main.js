@@ -1,23 +1,34 @@
 // The controls above the charts, and the start.
 
+const options = (id, names) => byId(id).replaceChildren(...names.map((n) => el("option", { value: n }, n)));
+
 function controls() {
-  const views = page.head.views;
-  const modules = [...new Set(views.map((v) => v.module))];
-  byId("module").replaceChildren(...modules.map((m) => el("option", { value: m }, m)));
+  byId("targets").hidden = pages.length < 2;
+  options("target", pages.map((p) => p.target ?? ""));
+  byId("target").addEventListener("change", (event) => {
+    page = pages.find((p) => p.target === event.target.value);
+    show(page.head.views[page.first ?? 0]);
+    link();
+  });
   byId("module").addEventListener("change", (event) => {
-    const own = views.filter((v) => v.module === event.target.value);
+    const own = page.head.views.filter((v) => v.module === event.target.value);
     show(own.find((v) => v.space === state.view.space) ?? own[0]);
     link();
   });
   byId("space").addEventListener("change", (event) => {
-    show(views.find((v) => v.module === state.view.module && v.space === event.target.value));
+    show(page.head.views.find((v) => v.module === state.view.module && v.space === event.target.value));
     link();
   });
   drawers.unshift(() => {
-    const own = views.filter((v) => v.module === state.view.module);
-    byId("space").replaceChildren(...own.map((v) => el("option", { value: v.space }, v.space)));
-    byId("module").value = state.view.module;
-    byId("space").value = state.view.space;
+    const views = page.head.views;
+    options("module", [...new Set(views.map((v) => v.module))]);
+    options("space", views.filter((v) => v.module === state.view.module).map((v) => v.space));
+    for (const [id, value] of [["target", page.target ?? ""], ["module", state.view.module], ["space", state.view.space]]) byId(id).value = value;
+    byId("captures").textContent = page.head.name + (page.base ? " against the base " + page.base.name : "");
+    byId("note").textContent = page.note ?? "";
+    const warnings = [...(page.head.warnings ?? []), ...(page.base?.warnings ?? []).map((w) => "base: " + w)];
+    byId("warnings").hidden = warnings.length === 0;
+    byId("warnings").replaceChildren(...warnings.map((w) => el("li", null, w)));
   });
   byId("zoom-in").addEventListener("click", () => zoom(0.5, state.cursor));
   byId("zoom-out").addEventListener("click", () => zoom(2, state.cursor));
@@ -32,11 +43,7 @@ function controls() {
   addEventListener("hashchange", follow);
 }
 
-byId("captures").textContent = page.head.name + (page.base ? " against the base " + page.base.name : "");
-const warnings = [...(page.head.warnings ?? []), ...(page.base?.warnings ?? []).map((w) => "base: " + w)];
-byId("warnings").hidden = warnings.length === 0;
-byId("warnings").replaceChildren(...warnings.map((w) => el("li", null, w)));
-if (page.head.views.length > 0) {
+if (pages.length > 0) {
   controls();
   follow();
-} else document.querySelector("main").replaceChildren(el("p", null, "There is nothing to show: the capture holds no plan of memory."));
+} else document.querySelector("main").replaceChildren(el("p", null, "There is nothing to show: no capture holds a plan of memory, a history of allocations or a series."));
