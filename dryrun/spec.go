@@ -22,7 +22,11 @@ type Spec struct {
 	// Dir is the folder that the program runs in, Env its environment to begin with.
 	Dir string
 	Env []string
-	// Python is the interpreter of JAX; empty is python3, else python, of the PATH.
+	// Root is the folder that lines of the program are named relative to, the
+	// repository's; empty is Dir.
+	Root string
+	// Python is the interpreter of JAX; empty is python3, else python, of the PATH. Of
+	// Torch it is found from Argv where it is empty.
 	Python string
 	// Targets are the devices of JAX, each NAME or NAME:TOPOLOGY.
 	Targets []string

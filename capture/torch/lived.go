@@ -55,9 +55,11 @@ func (s *Snapshot) StepEvents(d *Device) (name string, events []int64) {
 }
 
 // Site names where a stack allocates: the innermost line of the user's own code.
-func (s *Snapshot) Site(id StackID) string {
+func (s *Snapshot) Site(id StackID) string { return s.site(id).display() }
+
+func (s *Snapshot) site(id StackID) site {
 	if s.named == nil {
 		s.named = newSites(s)
 	}
-	return s.named.of(id).display()
+	return s.named.of(id)
 }

@@ -1,0 +1,327 @@
+package torch
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/peakgate/peakgate/dryrun"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// failure is why a run gave no numbers.
+type failure struct {
+	measure.DryrunReason
+	// values tells that other values, read from the device, might have led elsewhere.
+	values bool
+}
+
+// judge runs the program as often as it takes to tell how far its numbers can be
+// trusted. The captures are those of the first run.
+func (r *runner) judge() (*dryrun.Result, error) {
+	fill := "0"
+	if r.spec.Assume != "" {
+		fill = r.spec.Assume
+	}
+	first, err := r.run(fill)
+	if err != nil {
+		return nil, err
+	}
+	f := r.fact(first)
+	result := &dryrun.Result{Warnings: first.warnings}
+	failed := first.failure(r)
+	switch {
+	case r.spec.Assume == "" && f.Reads > 0 && (failed == nil || failed.values):
+		if err := r.compare(&f, first, failed); err != nil {
+			return nil, err
+		}
+	case failed != nil:
+		f.Class, f.Reasons = measure.DryrunDidNotRun, []measure.DryrunReason{failed.DryrunReason}
+	}
+	if f.Class != measure.DryrunDidNotRun {
+		r.fit(&f, first)
+		for _, p := range first.processes {
+			result.Captures = append(result.Captures, dryrun.Capture{Path: p.path})
+		}
+	}
+	result.Facts = []measure.DryrunFact{f}
+	return result, nil
+}
+
+// fact is what the first run alone says.
+func (r *runner) fact(o *outcome) measure.DryrunFact {
+	f := measure.DryrunFact{
+		Framework: dryrun.Torch, Class: measure.DryrunExact, Capability: r.spec.Capability, Devices: int64(r.spec.Devices),
+		MemoryBytes: measure.Bytes(r.spec.Memory), ContextBytes: measure.Bytes(r.spec.Context), Assumed: r.spec.Assume,
+	}
+	assume := func(format string, args ...any) {
+		f.Class = measure.DryrunAssumption
+		f.Reasons = append(f.Reasons, measure.DryrunReason{Text: fmt.Sprintf(format, args...)})
+	}
+	for _, p := range o.told() {
+		f.Reads += p.Reads
+		f.Kernels += p.Kernels
+	}
+	f.ReadLines = r.readLines(o)
+	if len(o.notes.unsupported) > 0 {
+		f.Unsupported = o.notes.unsupported[0]
+	}
+	for _, name := range o.notes.assumptions {
+		assume("%s: the pretend device answers with a number of its own", name)
+	}
+	if r.spec.Assume != "" && f.Reads > 0 {
+		assume("each of %d values that it read from the device was taken to be %s, as it was asked for", f.Reads, r.spec.Assume)
+	}
+	return f
+}
+
+// told are the reports of the processes that used a device.
+func (o *outcome) told() (list []*report) {
+	for _, p := range o.processes {
+		if p.report != nil {
+			list = append(list, p.report)
+		}
+	}
+	return append(list, o.others...)
+}
+
+// readLines adds up the reads of all processes by line, in the order of their first.
+func (r *runner) readLines(o *outcome) (list []measure.DryrunRead) {
+	place := map[spot]int{}
+	for _, p := range o.told() {
+		for _, l := range p.Lines {
+			var key spot
+			if l.At != nil {
+				key = *l.At
+			}
+			i, ok := place[key]
+			if !ok {
+				if len(list) == maxReads {
+					continue
+				}
+				i = len(list)
+				place[key] = i
+				list = append(list, measure.DryrunRead{Source: l.At.source(r.root()), Function: key.Function})
+			}
+			list[i].Count += l.Count
+			list[i].Bytes = max(list[i].Bytes, measure.Bytes(l.Bytes))
+			list[i].Waits = list[i].Waits || p.Stopped == stoppedWaits && p.At != nil && *p.At == key
+		}
+	}
+	return list
+}
+
+// failure says why a run gave no numbers; nil where it did. Out of memory is a number.
+func (o *outcome) failure(r *runner) *failure {
+	because := func(values bool, at *spot, format string, args ...any) *failure {
+		return &failure{measure.DryrunReason{Text: fmt.Sprintf(format, args...), Source: at.source(r.root())}, values}
+	}
+	told := o.told()
+	stopped := func(why string) *report {
+		if i := slices.IndexFunc(told, func(p *report) bool { return p.Stopped == why }); i >= 0 {
+			return told[i]
+		}
+		return nil
+	}
+	raised := &report{}
+	if i := slices.IndexFunc(told, func(p *report) bool { return p.Error != "" }); i >= 0 {
+		raised = told[i]
+	}
+	out := slices.ContainsFunc(o.processes, func(p process) bool { return p.oom })
+	switch {
+	case len(o.notes.unsupported) > 0:
+		text := "the pretend device cannot answer " + o.notes.unsupported[0]
+		if raised.Error != "" {
+			text += ", and the program ended with " + raised.Error
+		}
+		return because(false, raised.ErrorAt, "%s", text)
+	case stopped(stoppedWaits) != nil:
+		at := stopped(stoppedWaits).At
+		return because(true, at, "it waits for a value that nothing computes: one line read from the device again and again%s, and was ended", where(at))
+	case stopped(stoppedTime) != nil:
+		at := stopped(stoppedTime).At
+		return because(false, at, "it did not end within %s%s", short(r.spec.Timeout), where(at))
+	case o.end.TimedOut:
+		return because(false, nil, "it did not end within %s", short(r.spec.Timeout))
+	case o.end.Signal != "":
+		return because(true, nil, "it was ended by %s", o.end.Signal)
+	case o.end.Code != 0 && !out && raised.Error != "":
+		return because(true, raised.ErrorAt, "it ended with exit code %d: %s", o.end.Code, raised.Error)
+	case o.end.Code != 0 && !out:
+		return because(true, nil, "it ended with exit code %d", o.end.Code)
+	case !o.loaded:
+		return because(false, nil, "no Python took the hook that records the allocator: it is shut out by Python's -I, -E and -S and by a program that clears PYTHONPATH")
+	case o.lost > 0:
+		return because(true, nil, "%d of its processes that used a device ended without a word of it: killed, or by os.abort", o.lost)
+	case len(o.processes) == 0:
+		return because(true, nil, "it used no CUDA device")
+	}
+	for _, p := range o.processes {
+		switch {
+		case p.fault != nil:
+			return because(false, nil, "%s", oneLine(p.fault.Error()))
+		case p.report != nil && p.report.Torch != r.libraries.TorchVersion:
+			return because(false, nil, "it ran with torch %s of %s, and %s was found before: name the Python that runs", p.report.Torch, p.report.Root, r.libraries.TorchVersion)
+		}
+		for _, d := range p.snapshot.Devices {
+			if d.History.Kind == "truncated" {
+				return because(false, nil, "its %d allocator events are more than the history holds: run fewer steps", d.History.Events)
+			}
+		}
+	}
+	return nil
+}
+
+// compare runs the program with the other value and tells whether it allocates alike.
+func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure) error {
+	second, err := r.run("1")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(second.dir)
+	other := second.failure(r)
+	if failed != nil && other != nil {
+		f.Class, f.Reasons = measure.DryrunDidNotRun, []measure.DryrunReason{failed.DryrunReason}
+		if other.Text != failed.Text {
+			f.Reasons = append(f.Reasons, with1(other))
+		}
+		return nil
+	}
+	var steered []measure.DryrunReason
+	switch {
+	case failed != nil:
+		steered = append(steered, with0(failed))
+	case other != nil:
+		steered = append(steered, with1(other))
+	default:
+		p, text := r.parts(first, second)
+		if text == "" {
+			return nil
+		}
+		third, err := r.run("0")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(third.dir)
+		if third.failure(r) != nil {
+			text = "it ends otherwise from run to run, also where it reads the same values"
+		} else if q, again := r.parts(first, third); again != "" {
+			p, text = q, "it allocates otherwise from run to run, also where it reads the same values: fix its seeds, and have it write nothing that it reads again"
+		}
+		steered = append(steered, measure.DryrunReason{Text: text, Source: p.source()})
+	}
+	f.Class = measure.DryrunValueDependent
+	f.Reasons = append(append(steered, r.countsDiffer(first, second)...), f.Reasons...)
+	return nil
+}
+
+func with0(f *failure) measure.DryrunReason {
+	return measure.DryrunReason{Text: "where it reads 0, " + f.Text, Source: f.Source}
+}
+
+func with1(f *failure) measure.DryrunReason {
+	return measure.DryrunReason{Text: "where it reads 1, " + f.Text, Source: f.Source}
+}
+
+// parts tells where two runs part; the text is empty where they do not.
+func (r *runner) parts(a, b *outcome) (*parting, string) {
+	if len(a.processes) != len(b.processes) {
+		return nil, fmt.Sprintf("where it reads 0, %d of its processes use a device, and where it reads 1, %d", len(a.processes), len(b.processes))
+	}
+	for i, p := range a.processes {
+		q := b.processes[i]
+		if d := part(p.snapshot, q.snapshot); d != nil {
+			return d, fmt.Sprintf("what it reads steers what it allocates: on device %d, where it reads 0 it %s, and where it reads 1 it %s", d.device, d.sides[0], d.sides[1])
+		}
+	}
+	if (a.end.Code == 0) != (b.end.Code == 0) {
+		return nil, fmt.Sprintf("where it reads 0 it ends with exit code %d, and where it reads 1 with %d", a.end.Code, b.end.Code)
+	}
+	return nil, ""
+}
+
+// source is the line of the first side that has one.
+func (p *parting) source() *measure.Source {
+	if p == nil {
+		return nil
+	}
+	if p.sides[0].source != nil {
+		return p.sides[0].source
+	}
+	return p.sides[1].source
+}
+
+// mostCounts is how many lines are told that read more often in one run.
+const mostCounts = 8
+
+// countsDiffer names the lines that read more often with one value than with the other.
+func (r *runner) countsDiffer(a, b *outcome) (list []measure.DryrunReason) {
+	name := func(l measure.DryrunRead) string { return fmt.Sprintf("%s:%d", l.Source.File, l.Source.Line) }
+	counts := map[string][2]int64{}
+	var order []measure.DryrunRead
+	for i, o := range []*outcome{a, b} {
+		for _, l := range r.readLines(o) {
+			if l.Source == nil {
+				continue
+			}
+			c, known := counts[name(l)]
+			if !known {
+				order = append(order, l)
+			}
+			c[i] += l.Count
+			counts[name(l)] = c
+		}
+	}
+	for _, l := range order {
+		if c := counts[name(l)]; c[0] != c[1] && len(list) < mostCounts {
+			list = append(list, measure.DryrunReason{Source: l.Source,
+				Text: fmt.Sprintf("%s reads %d times where it reads 0, and %d times where it reads 1", name(l), c[0], c[1])})
+		}
+	}
+	return list
+}
+
+// fit tells whether the program fits the device. The reserved bytes of a real device
+// differ by what its driver gives out, 2.5 % at most where both are known, and its
+// context by some hundred MiB.
+func (r *runner) fit(f *measure.DryrunFact, o *outcome) {
+	out := false
+	for _, p := range o.processes {
+		out = out || p.oom
+		for _, d := range p.snapshot.Devices {
+			if d.History.NoReservedPeak == "" {
+				f.ReservedBytes = max(f.ReservedBytes, measure.Bytes(d.History.ReservedPeak))
+			}
+		}
+	}
+	margin := max(1<<30, f.MemoryBytes/40)
+	switch {
+	case out:
+		f.Fits = measure.FitsNo
+	case f.ReservedBytes+f.ContextBytes+margin > f.MemoryBytes:
+		f.Fits = measure.FitsUnsure
+	default:
+		f.Fits = measure.FitsYes
+	}
+}
+
+func where(at *spot) string {
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%d %s)", at.File[strings.LastIndexByte(at.File, '/')+1:], at.Line, at.Function)
+}
+
+// short is a time as one would write it: 10m, not 10m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

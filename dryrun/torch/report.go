@@ -1,0 +1,170 @@
+package torch
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/peakgate/peakgate/measure"
+)
+
+// The program is a stranger's and can write these files itself: what is read of them is
+// bounded, and a text is one line.
+const (
+	maxReport  = 4 << 20 // bytes of a report
+	maxReports = 1 << 10 // processes
+	maxNotes   = 1 << 20 // bytes of a process's notes
+	maxText    = 500     // bytes of a text
+	maxReads   = 100     // lines that are told
+)
+
+// report is what the hook says of one process.
+type report struct {
+	Torch   string     `json:"torch"`
+	Root    string     `json:"root"` // folder of the package torch
+	Reads   int64      `json:"reads"`
+	Kernels int64      `json:"kernels"`
+	Lines   []readLine `json:"lines"`   // in the order of their first reads
+	Stopped string     `json:"stopped"` // waits or time; empty where the hook did not end it
+	At      *spot      `json:"at"`      // where
+	Error   string     `json:"error"`   // the exception that ended it
+	ErrorAt *spot      `json:"error_at"`
+}
+
+type readLine struct {
+	At    *spot `json:"at"`
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"`
+}
+
+// spot is a line of the user's.
+type spot struct {
+	File     string `json:"file"`
+	Line     int64  `json:"line"`
+	Function string `json:"function"`
+}
+
+// Why the hook ended a program.
+const (
+	stoppedWaits = "waits"
+	stoppedTime  = "time"
+)
+
+func readReport(path string) (*report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxReport+1))
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(path)
+	if len(data) > maxReport {
+		return nil, fmt.Errorf("%s: more than %d bytes", name, maxReport)
+	}
+	r := &report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: not a report of the hook: %w", name, err)
+	}
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r.Torch, r.Root, r.Error = oneLine(r.Torch), oneLine(r.Root), oneLine(r.Error)
+	for _, s := range append([]*spot{r.At, r.ErrorAt}, spots(r.Lines)...) {
+		if s != nil {
+			s.File, s.Function = oneLine(s.File), oneLine(s.Function)
+		}
+	}
+	return r, nil
+}
+
+func (r *report) check() error {
+	if r.Reads < 0 || r.Kernels < 0 {
+		return errors.New("reads, kernels: want counts, found a number below 0")
+	}
+	if r.Stopped != "" && r.Stopped != stoppedWaits && r.Stopped != stoppedTime {
+		return fmt.Errorf("stopped: want waits or time, found %q", oneLine(r.Stopped))
+	}
+	sum := int64(0)
+	for _, l := range r.Lines {
+		if l.Count < 0 || l.Bytes < 0 || l.Count > r.Reads-sum {
+			return fmt.Errorf("lines: want counts that add up to at most %d reads", r.Reads)
+		}
+		sum += l.Count
+	}
+	return nil
+}
+
+func spots(lines []readLine) (list []*spot) {
+	for _, l := range lines {
+		list = append(list, l.At)
+	}
+	return list
+}
+
+// source is a spot as reports show it: relative to the project's folder, if it is there.
+func (s *spot) source(root string) *measure.Source {
+	if s == nil || s.File == "" || s.Line <= 0 || s.Line > 1<<31 {
+		return nil
+	}
+	file := s.File
+	if rest, ok := strings.CutPrefix(file, strings.TrimSuffix(root, "/")+"/"); ok {
+		file = rest
+	}
+	return &measure.Source{File: file, Line: int(s.Line)}
+}
+
+// oneLine bounds a text of the program's.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}
+
+// notes are what the pretend libraries wrote down in the processes of a run.
+type notes struct{ unsupported, assumptions []string }
+
+var notesName = regexp.MustCompile(`^notes-\d+$`)
+
+// readNotes reads the notes of all processes, each one once.
+func readNotes(dir string) (n notes) {
+	entries, _ := os.ReadDir(dir)
+	files := 0
+	for _, e := range entries {
+		if !notesName.MatchString(e.Name()) || files == maxReports {
+			continue
+		}
+		files++
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(io.LimitReader(f, maxNotes))
+		for lines.Scan() {
+			kind, name, _ := strings.Cut(oneLine(lines.Text()), " ")
+			list := map[string]*[]string{"unsupported": &n.unsupported, "assumption": &n.assumptions}[kind]
+			if list != nil && name != "" && len(*list) < maxReads && !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+		f.Close()
+	}
+	return n
+}
