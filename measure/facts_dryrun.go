@@ -26,6 +26,9 @@ type DryrunFact struct {
 	ReservedBytes Bytes `json:"reserved_bytes,omitempty"`
 	// Fits is one of the answers below; empty where it was not asked.
 	Fits string `json:"fits,omitempty"`
+	// FitsReason says why it does not fit, in the compiler's words where it has any, or
+	// what is needed beyond the capture, where that is unsure.
+	FitsReason string `json:"fits_reason,omitempty"`
 
 	// Reads counts how often the program read a value from the device that nothing had
 	// computed, ReadLines where; Kernels is how many were asked for and not run.
