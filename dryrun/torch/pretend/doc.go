@@ -60,4 +60,6 @@
 //	unsupported NAME    a call was refused: its library's error status was returned
 //	assumption NAME     a call was answered with a number of our own: what follows from
 //	                    it is no fact of a device (the workspace of a cuDNN engine, times)
+//	missing NAME        a function was asked for by name and is not there; many callers
+//	                    do without, so it matters only where the program then fails
 package pretend

@@ -1,0 +1,110 @@
+/* cuBLAS, cuDNN, cuSPARSE, cuSOLVER, NVRTC, CUPTI: the calls of which PyTorch uses what
+ * they write. Compiled once for each library, with its name defined. Everything else
+ * is accepted or refused as the table of families says. */
+#include <stdlib.h>
+#include <string.h>
+#include "pretend.h"
+
+#define HANDLE(f) int f(void **h) { return (*h = calloc(1, 4096)) ? 0 : 1; }
+#define TEXT(f) const char *f(int status) { return pretend_error(status); }
+
+#ifdef libcublas
+HANDLE(cublasCreate_v2)
+int cublasDestroy_v2(void *h) { free(h); return 0; }
+int cublasGetVersion_v2(void *h UNUSED, int *v) { *v = CUDA / 1000 * 10000; return 0; }
+/* The modes that torch sets and gets, at the start of its handle. */
+typedef struct { int math, pointer; } modes;
+int cublasGetMathMode(modes *h, int *m) { *m = h->math; return 0; }
+int cublasSetMathMode(modes *h, int m) { h->math = m; return 0; }
+int cublasGetPointerMode_v2(modes *h, int *m) { *m = h->pointer; return 0; }
+int cublasSetPointerMode_v2(modes *h, int m) { h->pointer = m; return 0; }
+TEXT(cublasGetStatusString)
+#endif
+
+#ifdef libcublasLt
+HANDLE(cublasLtCreate)
+HANDLE(cublasLtMatmulPreferenceCreate)
+int cublasLtMatmulDescCreate(void **d, int compute UNUSED, int scale UNUSED) { return (*d = calloc(1, 4096)) ? 0 : 1; }
+int cublasLtMatrixLayoutCreate(void **d, int type UNUSED, uint64_t rows UNUSED, uint64_t columns UNUSED, int64_t ld UNUSED) { return (*d = calloc(1, 4096)) ? 0 : 1; }
+int cublasLtMatmulDescDestroy(void *d) { free(d); return 0; }
+int cublasLtMatrixLayoutDestroy(void *d) { free(d); return 0; }
+int cublasLtMatmulPreferenceDestroy(void *d) { free(d); return 0; }
+/* torch sizes the workspace before it asks; the caller zeroes the results, and a zero is
+ * a valid algorithm without workspace. */
+int cublasLtMatmulAlgoGetHeuristic(void *h UNUSED, void *op UNUSED, void *a UNUSED, void *b UNUSED, void *c UNUSED, void *d UNUSED,
+                                   void *preference UNUSED, int asked, void *results UNUSED, int *found) {
+  *found = asked > 0;
+  return 0;
+}
+size_t cublasLtGetVersion(void) { return CUDA / 1000 * 10000; }
+TEXT(cublasLtGetStatusString)
+#endif
+
+#ifdef libcudnn
+/* Of the backend API just enough that a convolution finds one engine, which wants no
+ * workspace: an assumption. */
+enum { CUDNN = CUDNN_MAJOR == 8 ? 8902 : 91002 };
+HANDLE(cudnnCreate)
+size_t cudnnGetVersion(void) { return CUDNN; }
+size_t cudnnGetCudartVersion(void) { return CUDA; }
+int cudnnGetProperty(int which, int *v) { *v = which == 0 ? CUDNN_MAJOR : which == 1 ? (CUDNN_MAJOR == 8 ? 9 : 10) : 2; return 0; }
+TEXT(cudnnGetErrorString)
+void cudnnGetLastErrorString(char *s, size_t n) { if (n) { strncpy(s, pretend_error(1), n - 1); s[n - 1] = 0; } }
+int cudnnBackendCreateDescriptor(int kind UNUSED, void **d) {
+  pretend_assume("cuDNN engines and their workspace");
+  return (*d = calloc(1, 1024)) ? 0 : 1;
+}
+int cudnnBackendDestroyDescriptor(void *d) { free(d); return 0; }
+int cudnnBackendGetAttribute(void *d UNUSED, int name, int type, int64_t asked, int64_t *n, int64_t *out) {
+  int64_t have = name == 202; /* results of the heuristics */
+  if (type == 3 && out && asked > 0) { have = 1; *out = 0; } /* an int64, such as the workspace */
+  if (n) *n = have;
+  return 0;
+}
+HANDLE(cudnnCreateTensorDescriptor) HANDLE(cudnnCreateFilterDescriptor) HANDLE(cudnnCreateConvolutionDescriptor)
+HANDLE(cudnnCreateDropoutDescriptor) HANDLE(cudnnCreateRNNDescriptor) HANDLE(cudnnCreateRNNDataDescriptor)
+HANDLE(cudnnCreateActivationDescriptor) HANDLE(cudnnCreateCTCLossDescriptor) HANDLE(cudnnCreateSpatialTransformerDescriptor)
+HANDLE(cudnnCreatePoolingDescriptor)
+static int none(size_t *n) { pretend_assume("cuDNN batch normalization's workspace"); *n = 0; return 0; }
+typedef void *p;
+int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(p h UNUSED, int m UNUSED, int o UNUSED, p x UNUSED, p z UNUSED, p y UNUSED, p b UNUSED, p a UNUSED, size_t *n) { return none(n); }
+int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(p h UNUSED, int m UNUSED, int o UNUSED, p a UNUSED, p x UNUSED, size_t *n) { return none(n); }
+int cudnnGetBatchNormalizationBackwardExWorkspaceSize(p h UNUSED, int m UNUSED, int o UNUSED, p x UNUSED, p y UNUSED, p dy UNUSED, p dz UNUSED, p dx UNUSED, p db UNUSED, p a UNUSED, size_t *n) { return none(n); }
+#endif
+
+#ifdef libnccl
+int ncclGetVersion(int *v) { *v = 22000; return 0; }
+TEXT(ncclGetErrorString)
+const char *ncclGetLastError(void *c UNUSED) { return pretend_error(1); }
+#endif
+
+#ifdef libcusparse
+HANDLE(cusparseCreate)
+TEXT(cusparseGetErrorString)
+#endif
+
+#ifdef libcusolver
+HANDLE(cusolverDnCreate)
+#endif
+
+#ifdef libnvrtc
+/* A program compiles to one byte, which any module loads. */
+int nvrtcVersion(int *major, int *minor) { *major = CUDA / 1000; *minor = CUDA % 1000 / 10; return 0; }
+TEXT(nvrtcGetErrorString)
+HANDLE(nvrtcCreateProgram)
+int nvrtcDestroyProgram(void **h) { free(*h); *h = NULL; return 0; }
+int nvrtcGetLoweredName(void *h UNUSED, const char *name, const char **out) { *out = name; return 0; }
+static int one(size_t *n) { *n = 1; return 0; }
+int nvrtcGetPTXSize(void *h UNUSED, size_t *n) { return one(n); }
+int nvrtcGetCUBINSize(void *h UNUSED, size_t *n) { return one(n); }
+int nvrtcGetProgramLogSize(void *h UNUSED, size_t *n) { return one(n); }
+int nvrtcGetPTX(void *h UNUSED, char *s) { *s = 0; return 0; }
+int nvrtcGetCUBIN(void *h UNUSED, char *s) { *s = 0; return 0; }
+int nvrtcGetProgramLog(void *h UNUSED, char *s) { *s = 0; return 0; }
+#endif
+
+#ifdef libcupti
+/* No profiler: torch's own then traces the host alone, and that is no refusal. */
+int cuptiGetVersion(unsigned *v) { *v = 26; return 0; }
+int cuptiGetResultString(int status, const char **s) { *s = pretend_error(status); return 0; }
+#endif
