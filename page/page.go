@@ -73,6 +73,14 @@ type View struct {
 
 	Allocations []Allocation `json:"allocations"`
 	Buffers     []Buffer     `json:"buffers"`
+	// Base is the index of the base's view of the same in Page.Base, plus one.
+	Base int `json:"base,omitempty"`
+	// Anchors are pairs of a position of the base and one of the head at which the same
+	// happens; both rise.
+	Anchors    [][2]int `json:"anchors,omitempty"`
+	happenings []happening
+	samples    []float64 // steps or seconds of a series
+
 	// LeftOut are buffers that are too small to be among those kept.
 	LeftOut *LeftOut `json:"left_out,omitempty"`
 }
@@ -133,6 +141,8 @@ type Buffer struct {
 	Source string `json:"source,omitempty"`
 	// Stack is an index in Side.Stacks, plus one; 0 is none.
 	Stack int `json:"stack,omitempty"`
+	// Pair is the index of its counterpart among the buffers of the base's view, plus one.
+	Pair int `json:"pair,omitempty"`
 }
 
 // LeftOut counts buffers that are in the curve and not in the list.

@@ -100,6 +100,20 @@ func (b *plans) view(m *xla.Module, v *xla.View) View {
 	for _, i := range kept {
 		out.Buffers = append(out.Buffers, b.buffer(m, &v.Buffers[i], out.Allocations, ids))
 	}
+	out.happens(len(v.Buffers), func(i int) int64 { return v.Buffers[i].SizeBytes }, func(i int) (start, end int, key uint64) {
+		f := &v.Buffers[i]
+		if f.Kind != xla.Temp {
+			return 0, 0, 0
+		}
+		op, shape := f.OpName, ""
+		if op == "" {
+			op = strings.TrimRight(f.Name, ".0123456789") // fusion.132: XLA counts them
+		}
+		if f.Shape != nil {
+			shape = f.Shape.String()
+		}
+		return f.Start + 1, f.End + 1, keyOf(op, shape)
+	})
 	// A module has tens of allocations; the bound is for those that are made up.
 	out.Allocations = out.Allocations[:min(len(out.Allocations), 4*b.buffers)]
 	return out

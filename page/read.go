@@ -45,7 +45,15 @@ func Of(records any, m *measure.Measurement, root string) (*Side, error) {
 
 // New lays out a page of one capture, or of a head beside its base.
 func New(head, base *Side) *Page {
-	return &Page{Schema: Schema, Head: *head, Base: base, First: head.First()}
+	p := &Page{Schema: Schema, Head: *head, Base: base, First: head.First()}
+	if base != nil {
+		p.Head.Views = slices.Clone(head.Views)
+		for i := range p.Head.Views {
+			p.Head.Views[i].Buffers = slices.Clone(p.Head.Views[i].Buffers)
+		}
+		align(&p.Head, base)
+	}
+	return p
 }
 
 // First is the index of the view that is shown first where nothing else is asked for:

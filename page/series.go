@@ -74,7 +74,7 @@ func seriesView(s *measure.Series, most int) View {
 		name = clean(name + " " + rest)
 	}
 	v := View{
-		Module: name, Name: name, Space: sampled, Order: seriesOrder, Steps: len(levels) - 1, Peak: &Peak{X: at, Bytes: levels[at], Unpadded: levels[at]},
+		Module: name, Name: name, Space: sampled, samples: s.X, Order: seriesOrder, Steps: len(levels) - 1, Peak: &Peak{X: at, Bytes: levels[at], Unpadded: levels[at]},
 		Curve: Curve{X: thin(levels, at, most), Bytes: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
 	}
 	for _, x := range v.Curve.X {

@@ -64,6 +64,14 @@ func (b *snapshots) view(d *torch.Device) View {
 	}
 	out.Figures = snapshotFigures(d)
 	b.blocks(&out, lived, places)
+	sites := map[torch.StackID]uint64{}
+	out.happens(len(lived), func(i int) int64 { return lived[i].Bytes }, func(i int) (start, end int, key uint64) {
+		l := &lived[i]
+		if _, ok := sites[l.Stack]; !ok {
+			sites[l.Stack] = keyOf(b.s.Site(l.Stack))
+		}
+		return int(l.Start), int(l.End), sites[l.Stack] + uint64(l.Bytes)
+	})
 	return out
 }
 

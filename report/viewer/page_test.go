@@ -455,7 +455,44 @@ func testBase(t *testing.T, b *browser, file string, p *page.Page) {
 			t.Errorf("the curve %s is not drawn", line)
 		}
 	}
+	if got := b.text("#curve-note"); !strings.Contains(got, fmt.Sprintf("laid so that %d positions", len(head.Anchors)-2)) {
+		t.Errorf("the base's curve: %q", got)
+	}
+	var drawn float64
+	b.eval(`Math.max(...[...document.querySelector("#curve .base").getAttribute("d").matchAll(/H([\d.]+)/g)].map((m) => +m[1])) / document.querySelector("#curve svg svg").viewBox.baseVal.width`, &drawn)
+	if drawn < 0.999 || drawn > 1.001 {
+		t.Errorf("the base's curve ends at %.3f of the width", drawn)
+	}
+	// Single buffers: what grew most first, each against its counterpart.
+	var rows [][]string
+	b.eval(`[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`, &rows)
+	changes := map[string]int64{}
+	for _, x := range head.Buffers {
+		if x.AtPeak {
+			changes[x.Name] = x.Bytes
+			if x.Pair > 0 && base.Buffers[x.Pair-1].AtPeak {
+				changes[x.Name] -= base.Buffers[x.Pair-1].Bytes
+			}
+		}
+	}
+	var largest int64
+	for _, n := range changes {
+		largest = max(largest, n)
+	}
+	if rows[0][3] != measure.Bytes(largest).Signed() || measure.Bytes(changes[rows[0][0]]).Signed() != rows[0][3] {
+		t.Errorf("the buffer that grew most is %q, want %s", rows[0], measure.Bytes(largest).Signed())
+	}
+	for _, r := range rows {
+		if n, ok := changes[r[0]]; ok && r[3] != measure.Bytes(n).Signed() && r[1] != "0 B" {
+			t.Errorf("%s changed by %s, want %s", r[0], r[3], measure.Bytes(n).Signed())
+		}
+	}
+	b.click("#table tbody button")
+	if got := b.text("#card dl"); !strings.Contains(got, "In the base") {
+		t.Errorf("the card does not tell of the base: %s", got)
+	}
 	b.choose("#group", "source")
+	testTiles(t, b)
 	sum := map[string]int64{}
 	for _, x := range head.Buffers {
 		if x.AtPeak {
@@ -475,6 +512,60 @@ func testBase(t *testing.T, b *browser, file string, p *page.Page) {
 	}
 	if len(first) < 4 || first[3] != measure.Bytes(most).Signed() || sum[first[0]] != most {
 		t.Errorf("what grew most is %q, want %s", first, measure.Bytes(most).Signed())
+	}
+}
+
+// testTiles holds the treemap to the table: as large as the sizes, without a gap, each
+// tile within reach of keys and mouse.
+func testTiles(t *testing.T, b *browser) {
+	t.Helper()
+	var tiles []struct{ X, Y, W, H, Bytes float64 }
+	b.eval(`(() => { const whole = document.querySelector("#tiles svg").viewBox.baseVal;
+		return [...document.querySelectorAll("#tiles svg > svg")].map((e) => ({ x: e.x.baseVal.value / whole.width, y: e.y.baseVal.value / whole.height, w: e.width.baseVal.value / whole.width, h: e.height.baseVal.value / whole.height })); })()`, &tiles)
+	if len(tiles) < 5 {
+		t.Fatalf("%d tiles", len(tiles))
+	}
+	area := 0.0
+	for i, a := range tiles {
+		area += a.W * a.H
+		if a.X < -1e-6 || a.Y < -1e-6 || a.X+a.W > 1.001 || a.Y+a.H > 1.001 {
+			t.Errorf("tile %d lies outside: %+v", i, a)
+		}
+		for _, o := range tiles[i+1:] {
+			if min(a.X+a.W, o.X+o.W)-max(a.X, o.X) > 1e-4 && min(a.Y+a.H, o.Y+o.H)-max(a.Y, o.Y) > 1e-4 {
+				t.Errorf("tiles overlap: %+v, %+v", a, o)
+			}
+		}
+	}
+	if area < 0.999 || area > 1.001 {
+		t.Errorf("the tiles cover %.4f of the treemap", area)
+	}
+	var grew int
+	if b.eval(`document.querySelectorAll("#tiles .tile-grew").length`, &grew); grew == 0 {
+		t.Error("no tile is marked as grown")
+	}
+	b.eval(`document.querySelector("#tiles svg").focus()`, nil)
+	b.key("ArrowRight")
+	first := b.text("#tiles-read")
+	b.key("ArrowRight")
+	if second := b.text("#tiles-read"); first == "" || second == first || b.attribute("#tiles > svg", "aria-valuetext") != second {
+		t.Errorf("arrow keys read %q, then %q", first, second)
+	}
+	b.key("Home")
+	name, _, _ := strings.Cut(b.text("#tiles-read"), ":")
+	b.key("Enter")
+	if got := b.text("#card h2"); got == "Buffer" || b.text("#tiles-read") == "" {
+		t.Errorf("Enter on the tile %s shows %q", name, got)
+	}
+	x, y := b.at("#tiles svg", 0.02, 0.5)
+	b.mouse("mouseMoved", x, y, nil)
+	if got := b.text("#tiles-read"); got != first {
+		t.Errorf("under the mouse is %q, want %q", got, first)
+	}
+	b.click("#tiles svg") // what it shows stays shown
+	b.key("Escape")
+	if got := b.text("#tiles-read"); got != "" {
+		t.Errorf("Escape leaves %q", got)
 	}
 }
 

@@ -32,9 +32,16 @@ const signed = (n) => (n > 0 ? "+" : "") + bytes(n);
 // prepare adds to a view what its charts need.
 function prepare(view) {
   if (view.atPeak) return view;
+  const base = partner(view);
   view.width = view.steps + 1; // positions of the curve
+  if (base && view.space === "sampled") view.width = Math.max(view.width, Math.ceil(along(view.anchors, base.steps + 1, 0)));
   view.padded = view.order === undefined; // the capture tells sizes without padding
-  view.buffers.forEach((b, i) => { b.colour = i % colours; b.padding = b.bytes - b.unpadded; });
+  view.buffers.forEach((b, i) => {
+    Object.assign(b, { colour: i % colours, padding: b.bytes - b.unpadded, function: b.source?.replace(/:\d+/, "") });
+    b.was = base?.buffers[b.pair - 1];
+    if (b.was) b.was.is = b;
+  });
+  if (base) prepare(base);
   const live = view.buffers.filter((b) => b.at_peak);
   view.atPeak = live.filter((b) => b.bytes >= small);
   const rest = live.filter((b) => b.bytes < small);
@@ -51,11 +58,16 @@ function prepare(view) {
   return view;
 }
 
-// partner is the base's view of the same module and memory space; where several
-// modules have one name, that in the same place among them.
-function partner(view) {
-  const alike = (v) => v.name === view.name && v.space === view.space;
-  return page.base?.views.filter(alike)[page.head.views.filter(alike).indexOf(view)];
+// partner is the base's view of the same module and memory space.
+const partner = (view) => page.base?.views[view.base - 1];
+
+// along lays a position of the base (side 0) or of the head (side 1) on the other side:
+// anchors are where both do the same, and between them it is stretched.
+function along(anchors, x, side) {
+  if (!anchors?.length) return x;
+  const other = 1 - side, i = indexAt(anchors.map((a) => a[side]), x);
+  const a = anchors[i], b = x < a[side] ? undefined : anchors[i + 1];
+  return b ? a[other] + (x - a[side]) / (b[side] - a[side]) * (b[other] - a[other]) : a[other] + x - a[side];
 }
 
 // indexAt gives the last of ascending positions that is not after x.

@@ -8,31 +8,32 @@ function heightOf(view) { // the height of the chart, in bytes
   return Math.max(view.peak?.bytes ?? 0, base?.peak?.bytes ?? 0, 1) * 1.08;
 }
 
-// points gives the curve's corners in the plot; of a plan without a trace, one level.
-function corners(view, values, stretch) {
-  const most = heightOf(state.view);
-  const xs = view.curve.x.length > 0 ? view.curve.x : view.peak ? [0] : [];
-  const level = (i) => curve.area * (1 - (view.curve.x.length > 0 ? values[i] : view.peak.bytes) / most);
+// corners gives the curve's corners in the plot, each where place lays it; of a plan
+// without a trace, one level.
+function corners(view, values, place) {
+  const most = heightOf(state.view), traced = view.curve.x.length > 0;
+  const xs = traced ? view.curve.x : view.peak ? [0] : [];
+  const level = (i) => curve.area * (1 - (traced ? values[i] : view.peak.bytes) / most);
   let d = "";
   xs.forEach((x, i) => {
-    const at = across(curve, x * stretch).toFixed(2);
+    const at = across(curve, place(x)).toFixed(2);
     d += i === 0 ? `M${at} ${level(i).toFixed(2)}` : `H${at}V${level(i).toFixed(2)}`;
   });
-  return d && d + `H${across(curve, (view.steps + 1) * stretch).toFixed(2)}`;
+  return d && d + `H${across(curve, traced ? place(view.steps + 1) : state.view.width).toFixed(2)}`;
 }
 
 function drawCurve() {
   const view = state.view, base = partner(view), most = heightOf(view);
+  const same = (x) => x, laid = (x) => along(view.anchors, x, 0);
   curve.clear();
   sizes(curve, most);
   positions(curve);
-  const stretch = base ? view.width / (base.steps + 1) : 1;
   band = svg("rect", { class: "band", visibility: "hidden" });
   cursorLine = svg("line", { class: "cursor", y1: 0, y2: curve.area, visibility: "hidden" });
-  const parts = [...(base ? differences(view, base, stretch, most) : []), band,
-    view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, 1) }),
-    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, stretch) }),
-    svg("path", { class: "live", d: corners(view, view.curve.bytes, 1) })];
+  const parts = [...(base ? differences(view, base, most) : []), band,
+    view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, same) }),
+    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, laid) }),
+    svg("path", { class: "live", d: corners(view, view.curve.bytes, same) })];
   if (view.peak) {
     const x = across(curve, view.peak.x);
     const y = curve.area * (1 - view.peak.bytes / most);
@@ -48,7 +49,7 @@ function drawCurve() {
     "Solid: live memory. The line marks the peak.",
     view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
     steps.length > 0 ? `Pale lines: steps (${view.mark}).` : "",
-    base ? "Dotted: the base, stretched to the same width; shaded where head and base differ." : "",
+    base ? `Dotted: the base, ${view.space === "sampled" ? "at equal steps or seconds" : laidBy(view)}; shaded where head and base differ, orange where the head is higher.` : "",
     view.no_peak ? "Not known: " + view.no_peak + "." : "",
     view.curve.x.length > 0 && view.curve.x.length < view.width ? `Of ${view.width} positions, the lowest and highest of each stretch are drawn.` : "",
   ].filter(Boolean).join(" ");
@@ -65,13 +66,20 @@ function trend(t, most) {
   ];
 }
 
+function laidBy(view) {
+  const shared = (view.anchors?.length ?? 0) - 2; // without the two ends
+  return shared > 0 ? `laid so that ${shared} positions at which both do the same agree, and stretched between them` : "stretched to the same width: nothing that both do was found";
+}
+
 // differences shades, column by column, where head is above the base and below it.
-function differences(view, base, stretch, most) {
+function differences(view, base, most) {
   if (view.curve.x.length === 0 || base.curve.x.length === 0) return [];
   const paths = { grew: "", shrank: "" };
   for (let px = 0; px < curve.plot; px++) {
     const at = positionOf(curve, px + 0.5);
-    const head = view.curve.bytes[indexAt(view.curve.x, at)], was = base.curve.bytes[indexAt(base.curve.x, at / stretch)];
+    const there = along(view.anchors, at, 1);
+    if (at >= view.steps + 1 || there < 0 || there >= base.steps + 1) continue; // there is no such sample
+    const head = view.curve.bytes[indexAt(view.curve.x, at)], was = base.curve.bytes[indexAt(base.curve.x, there)];
     if (head !== was) paths[head > was ? "grew" : "shrank"] += `M${px + 0.5} ${(curve.area * (1 - head / most)).toFixed(2)}V${(curve.area * (1 - was / most)).toFixed(2)}`;
   }
   return Object.entries(paths).map(([name, d]) => svg("path", { class: name, d }));

@@ -46,12 +46,12 @@ function cell(value) {
 }
 
 function tableCSV() {
-  const rows = matched.map((g) => [g.name, g.bytes, g.base, g.unpadded, g.count, g.first?.shape, g.first?.op, g.first?.source]);
+  const rows = matched.map((g) => [g.name, g.bytes, g.base, g.unpadded, g.count, g.like.shape, g.like.op, g.like.source]);
   return [["name", "bytes", "base_bytes", "unpadded_bytes", "count", "shape", "operation", "source"], ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
 function tableJSON() {
-  return JSON.stringify(matched.map((g) => ({ name: g.name, bytes: g.bytes, base_bytes: g.base, unpadded_bytes: g.unpadded, count: g.count, shape: g.first?.shape, operation: g.first?.op, source: g.first?.source })), null, 2) + "\n";
+  return JSON.stringify(matched.map((g) => ({ name: g.name, bytes: g.bytes, base_bytes: g.base, unpadded_bytes: g.unpadded, count: g.count, shape: g.like.shape, operation: g.like.op, source: g.like.source })), null, 2) + "\n";
 }
 
 for (const [id, end, type, make] of [

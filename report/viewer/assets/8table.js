@@ -1,0 +1,59 @@
+// The table of buffers, or of groups of them.
+
+const shownRows = 300;
+let matched = []; // the rows of the table, all of them
+
+// rowsOf gives the buffers of a view that match, with their counterparts in the base; or
+// groups of them, by a key.
+function rowsOf(view, key, matches) {
+  const groups = new Map(), base = partner(view), peakOnly = byId("peak-only").checked;
+  for (const [buffers, mine] of [[view.buffers, true], [base?.buffers ?? [], false]]) {
+    for (const b of buffers) {
+      if (peakOnly && !b.at_peak || !matches(b)) continue;
+      const head = mine ? b : b.is;
+      const id = key ? b[key] || "not told" : head ? "head " + head.id : "base " + b.id;
+      if (!groups.has(id)) groups.set(id, { name: key ? id : b.name, count: 0, bytes: 0, unpadded: 0, base: base ? 0 : undefined, like: b });
+      const g = groups.get(id);
+      if (!mine) {
+        g.base += b.bytes;
+        continue;
+      }
+      g.count++;
+      g.bytes += b.bytes;
+      g.unpadded += b.unpadded;
+      if (!g.first || b.bytes > g.first.bytes) g.first = b; // the largest
+    }
+  }
+  return [...groups.values()].sort((a, b) => base ? b.bytes - b.base - (a.bytes - a.base) || b.bytes - a.bytes : b.bytes - a.bytes);
+}
+
+function table() {
+  const text = byId("filter").value, key = byId("group").value, view = state.view, base = partner(view);
+  let pattern = null;
+  try {
+    pattern = new RegExp(text, "i");
+    byId("filter").removeAttribute("aria-invalid");
+  } catch (fault) {
+    byId("filter").setAttribute("aria-invalid", "true");
+    byId("table-note").textContent = "The filter is no regular expression: " + fault.message;
+    return;
+  }
+  matched = rowsOf(view, key, (b) => !text || [b.name, b.op, b.source].some((s) => s && pattern.test(s)));
+  const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ...(view.padded ? [["padding", true]] : []), ...(key ? [["buffers", true]] : [["shape"], ["operation"], ["source"]])];
+  const rows = matched.slice(0, shownRows).map((g) => {
+    const name = el("td", { class: "name" }, g.first ? el("button", { type: "button" }, g.name) : g.name);
+    if (g.first) name.firstChild.addEventListener("click", () => pin(g.first));
+    const numbers = [[bytes(g.bytes), true], ...(base ? [[bytes(g.base), true], [signed(g.bytes - g.base), true]] : []), ...(view.padded ? [[bytes(g.bytes - g.unpadded), true]] : []), ...(key ? [[String(g.count), true]] : [])];
+    return el("tr", { "data-id": key ? null : g.first?.id }, name, ...cells("td", numbers), ...(key ? [] : [g.like.shape, g.like.op, g.like.source].map((s) => el("td", { class: "name" }, s ?? ""))));
+  });
+  byId("table").replaceChildren(el("table", null, el("thead", null, el("tr", null, ...cells("th", heads))), el("tbody", null, ...rows)));
+  const total = matched.reduce((n, g) => n + g.bytes, 0);
+  const out = view.left_out;
+  byId("table-note").textContent = `${matched.length} ${key ? "groups" : "buffers"}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
+    (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page` : "");
+}
+drawers.push(table);
+markers.push(() => {
+  const id = state.pinned?.id;
+  for (const row of byId("table").querySelectorAll("tr[data-id]")) row.classList.toggle("now", row.dataset.id === id);
+});
