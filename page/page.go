@@ -60,6 +60,8 @@ type View struct {
 	// Marks are positions at which steps begin, Mark the name of what marks them.
 	Mark  string `json:"mark,omitempty"`
 	Marks []int  `json:"marks,omitempty"`
+	// Unit is "count" where what is called bytes here is a number of things; else empty.
+	Unit string `json:"unit,omitempty"`
 	// Trend is the growth of a series.
 	Trend *Trend `json:"trend,omitempty"`
 	// Steps is how many events the order has.

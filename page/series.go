@@ -34,23 +34,22 @@ type Level struct {
 	Bytes float64 `json:"bytes"`
 }
 
-// Series gives the series of bytes of a measurement, each a view.
+// Series gives the series of a measurement, each a view: those of bytes, then those of
+// counts.
 func Series(m *measure.Measurement) Side {
 	s := Side{Views: []View{}}
 	for _, w := range m.Warnings {
 		s.warn("%s", w)
 	}
-	counts := 0
-	for i := range m.Series {
-		switch one := &m.Series[i]; {
-		case one.Unit != measure.ByteUnit || len(one.Points) == 0:
-			counts++
-		case len(s.Views) < maxViews:
-			s.Views = append(s.Views, seriesView(one, max(40, min(viewPoints, totalPoints/len(m.Series)))))
+	for _, unit := range []measure.Unit{measure.ByteUnit, measure.Count} {
+		for i := range m.Series {
+			if one := &m.Series[i]; one.Unit == unit && len(one.Points) > 0 && len(s.Views) < maxViews {
+				s.Views = append(s.Views, seriesView(one, max(40, min(viewPoints, totalPoints/len(m.Series)))))
+			}
 		}
 	}
-	if counts > 0 {
-		s.warn("%d series of counts are not shown", counts)
+	if left := len(m.Series) - len(s.Views); left > 0 {
+		s.warn("%d series of %d are not shown", left, len(m.Series))
 	}
 	return s
 }
@@ -81,11 +80,13 @@ func seriesView(s *measure.Series, most int) View {
 		v.Curve.Bytes = append(v.Curve.Bytes, levels[x])
 		v.Curve.Instructions = append(v.Curve.Instructions, position(s, x))
 	}
-	v.Figures = []Figure{
-		sizeFigure("peak", "Largest sample", levels[at], "at "+position(s, at)),
-		sizeFigure("first", "First sample", levels[0], "at "+position(s, 0)),
-		sizeFigure("end", "Last sample", levels[len(levels)-1], "at "+position(s, len(levels)-1)),
+	if s.Unit == measure.Count {
+		v.Unit = string(s.Unit)
 	}
+	sample := func(key, label string, i int) Figure {
+		return Figure{Key: key, Label: label, Bytes: &levels[i], Text: measure.Int(levels[i]).Format(s.Unit), Formula: "at " + position(s, i)}
+	}
+	v.Figures = []Figure{sample("peak", "Largest sample", at), sample("first", "First sample", 0), sample("end", "Last sample", len(levels)-1)}
 	v.trend(s)
 	return v
 }
@@ -97,10 +98,6 @@ func position(s *measure.Series, i int) string {
 		return x + " s"
 	}
 	return "step " + x
-}
-
-func sizeFigure(key, label string, n int64, formula string) Figure {
-	return Figure{Key: key, Label: label, Bytes: &n, Text: measure.Bytes(n).String(), Formula: formula}
 }
 
 // trend adds the growth, as package growth estimates it with nothing else said.
@@ -122,7 +119,7 @@ func (v *View) trend(s *measure.Series) {
 		per, unit = 3600, "hour"
 	}
 	f := r.Fit
-	size := func(x float64) string { return measure.Bytes(math.Round(x)).Signed() }
+	size := func(x float64) string { return measure.Float(x).FormatSigned(s.Unit) }
 	text.Text = fmt.Sprintf("%s per %s, %s to %s", size(f.Slope), unit, size(f.Lower), size(f.Upper))
 	text.Formula = fmt.Sprintf("median slope of %d blocks, each end with %.1f %% confidence; the first %d samples are warm-up", len(f.Blocks), 100*f.Confidence, r.Trimmed)
 	if r.Restarts > 0 || !slices.IsSorted(s.X) {

@@ -25,8 +25,11 @@ func TestSeries(t *testing.T) {
 	for _, unit := range []measure.XUnit{measure.XStep, measure.XSeconds} {
 		m := ramp(unit, 100)
 		side := Series(m)
-		if len(side.Views) != 1 || len(side.Warnings) != 1 || !strings.Contains(side.Warnings[0], "1 series of counts") {
+		if len(side.Views) != 2 || len(side.Warnings) != 0 {
 			t.Fatalf("%d views, warnings %q", len(side.Views), side.Warnings)
+		}
+		if c := side.Views[1]; c.Unit != "count" || c.Module != "regions" || c.Figures[0].Text != "1" || side.Views[0].Unit != "" {
+			t.Errorf("the series of counts is %+v", c)
 		}
 		v := &side.Views[0]
 		if v.Module != "rss rank=3" || v.Peak.X != 99 || v.Peak.Bytes != 189<<20 || v.Steps != 99 || len(v.Curve.Bytes) != 100 {

@@ -24,6 +24,7 @@ type browser struct {
 	out     *bufio.Reader
 	session string
 	id      int
+	folder  string // where downloads go
 	// problems are what the page's script and its policy complained about, and
 	// requests every address that it asked for.
 	problems, requests []string
@@ -68,6 +69,8 @@ func startBrowser(t testing.TB) *browser {
 		cmd.Wait()
 		ourIn.Close()
 	})
+	b.folder = t.TempDir()
+	b.call("Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": b.folder, "eventsEnabled": true}, nil)
 	var target struct{ TargetID, SessionID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
@@ -276,6 +279,26 @@ func (b *browser) look(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// download clicks a button and gives the file that it saves, from the disk.
+func (b *browser) download(button, name string) string {
+	b.t.Helper()
+	b.events = nil
+	b.click(button)
+	for {
+		var p struct{ State string }
+		if json.Unmarshal(b.until("Browser.downloadProgress"), &p); p.State != "inProgress" {
+			break
+		}
+	}
+	file := filepath.Join(b.folder, name)
+	defer os.Remove(file)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatalf("%s: %v", button, err)
+	}
+	return string(data)
 }
 
 // shot writes a picture of the page, for people, into the folder PEAKGATE_SHOTS.

@@ -329,21 +329,6 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	}
 }
 
-// saved clicks a button and gives what the page hands to the browser to save.
-func saved(b *browser, button, name string) string {
-	b.t.Helper()
-	b.eval(`window.handed = [];
-		URL.createObjectURL = (blob) => { window.handed.push(blob.text()); return "blob:null/0"; };
-		HTMLAnchorElement.prototype.click = function () { window.handed.push(this.download); };`, nil)
-	b.click(button)
-	var handed []string
-	b.eval(`Promise.all(window.handed)`, &handed)
-	if len(handed) != 2 || handed[1] != name {
-		b.t.Fatalf("%s: want one file %s, got %.200q", button, name, handed)
-	}
-	return handed[0]
-}
-
 func testTimeline(t *testing.T, b *browser, file string, v *page.View) {
 	b.open(file, "")
 	if b.attribute("#timeline-toggle", "aria-expanded") != "false" {
@@ -363,14 +348,14 @@ func testTimeline(t *testing.T, b *browser, file string, v *page.View) {
 	if got := b.attribute("#blocks .chosen", "visibility"); got != "visible" {
 		t.Error("the block is not marked")
 	}
-	if got := saved(b, "#save-svg", "jit_train_step-device.svg"); strings.Count(got, "<rect") != len(v.Allocations)+placed(v) {
+	if got := b.download("#save-svg", "jit_train_step-device.svg"); strings.Count(got, "<rect") != len(v.Allocations)+placed(v) {
 		t.Errorf("the SVG has %d rectangles, want %d", strings.Count(got, "<rect"), len(v.Allocations)+placed(v))
 	}
-	dot := saved(b, "#save-dot", "jit_train_step-device.dot")
+	dot := b.download("#save-dot", "jit_train_step-device.dot")
 	if got := strings.Count(dot, "[pos="); got != placed(v) {
 		t.Errorf("the DOT has %d nodes, want %d", got, placed(v))
 	}
-	html := saved(b, "#save-html", "jit_train_step-device.html")
+	html := b.download("#save-html", "jit_train_step-device.html")
 	if !strings.HasPrefix(html, "<!DOCTYPE html>") || strings.Count(html, "<rect") != len(v.Allocations)+placed(v) || !strings.Contains(html, "default-src 'none'") {
 		t.Errorf("the HTML is %.200s", html)
 	}
@@ -421,7 +406,7 @@ func testTable(t *testing.T, b *browser, file string, v *page.View) {
 		Bytes int64
 		Count int
 	}
-	if err := json.Unmarshal([]byte(saved(b, "#save-json", "jit_train_step-device.json")), &groups); err != nil {
+	if err := json.Unmarshal([]byte(b.download("#save-json", "jit_train_step-device.json")), &groups); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range groups {
@@ -433,7 +418,7 @@ func testTable(t *testing.T, b *browser, file string, v *page.View) {
 		t.Errorf("%d classes, want %d", len(groups), len(classes))
 	}
 	b.choose("#group", "")
-	if csv := saved(b, "#save-csv", "jit_train_step-device.csv"); strings.Count(csv, "\r\n") != all+1 || !strings.HasPrefix(csv, `"name","bytes",`) {
+	if csv := b.download("#save-csv", "jit_train_step-device.csv"); strings.Count(csv, "\r\n") != all+1 || !strings.HasPrefix(csv, `"name","bytes",`) {
 		t.Errorf("the CSV has %d lines, want %d", strings.Count(csv, "\r\n"), all+1)
 	}
 	name := b.text("#table tbody button")
@@ -628,6 +613,11 @@ func testSeries(t *testing.T, b *browser, file string, p *page.Page) {
 	if got := b.text("#curve-read"); !strings.HasPrefix(got, "Position 59 of 59: ") || !strings.HasSuffix(got, ", at step 59") {
 		t.Errorf("the last sample reads %q", got)
 	}
+	b.choose("#module", "regions")
+	if got := b.text("#curve .peak-text") + b.text(`#overview tr[data-key="first"]`); !strings.HasPrefix(got, "peak 99") || strings.Contains(got, "B") || !strings.Contains(b.text(`#overview tr[data-key="growth"]`), "+1.000 per step") {
+		t.Errorf("counts are written %q, %q", got, b.text(`#overview tr[data-key="growth"]`))
+	}
+	b.choose("#module", v.Module)
 	for _, line := range []string{".live", ".base", ".grew"} {
 		if len(b.attribute("#curve "+line, "d")) < 100 {
 			t.Errorf("the curve %s is not drawn", line)

@@ -26,8 +26,10 @@ function bytes(n) {
   while (i < units.length - 1 && size / unit >= 1023.995) { i++; unit *= 1024; }
   return (n < 0 ? "-" : "") + (size / unit).toFixed(2) + " " + units[i];
 }
-const exact = (n) => n.toLocaleString("en-US") + " B";
-const signed = (n) => (n > 0 ? "+" : "") + bytes(n);
+const number = (n) => n.toLocaleString("en-US");
+const exact = (n) => number(n) + (state.view.unit ? "" : " B");
+const amount = (n) => state.view.unit ? number(n) : bytes(n); // what the view counts
+const signed = (n) => (n > 0 ? "+" : "") + amount(n);
 
 // prepare adds to a view what its charts need.
 function prepare(view) {

@@ -33,7 +33,7 @@ function sizes(c, most) {
   const step = 2 ** Math.max(0, Math.ceil(Math.log2(most / 4)));
   for (let n = 0; n <= most; n += step) {
     const y = top + c.area * (1 - n / most);
-    c.node.append(svg("line", { class: "grid", x1: left, x2: left + c.plot, y1: y, y2: y }), svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, bytes(n)));
+    c.node.append(svg("line", { class: "grid", x1: left, x2: left + c.plot, y1: y, y2: y }), svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, amount(n)));
   }
 }
 

@@ -38,15 +38,15 @@ function drawCurve() {
     const x = across(curve, view.peak.x);
     const y = curve.area * (1 - view.peak.bytes / most);
     parts.push(svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: curve.area }),
-      svg("text", { class: "peak-text", x: x < curve.plot / 2 ? x + 5 : x - 5, y: Math.max(10, y - 4), "text-anchor": x < curve.plot / 2 ? "start" : "end" }, "peak " + bytes(view.peak.bytes)));
+      svg("text", { class: "peak-text", x: x < curve.plot / 2 ? x + 5 : x - 5, y: Math.max(10, y - 4), "text-anchor": x < curve.plot / 2 ? "start" : "end" }, "peak " + amount(view.peak.bytes)));
   } else parts.push(svg("text", { x: 8, y: 20 }, "The peak is not known"));
   const steps = (view.marks ?? []).map((at) => across(curve, at).toFixed(2));
   parts.push(...trend(view.trend, most));
   parts.unshift(svg("path", { class: "mark", d: steps.map((x) => `M${x} 0V${curve.area}`).join("") }));
   curve.node.append(curve.inner(...parts.filter(Boolean), cursorLine));
-  byId("curve-title").textContent = view.trend || view.space === "sampled" ? "Memory over samples" : view.order ? "Memory over allocator events" : "Memory over program order";
+  byId("curve-title").textContent = view.trend || view.space === "sampled" ? (view.unit ? "Counts over samples" : "Memory over samples") : view.order ? "Memory over allocator events" : "Memory over program order";
   byId("curve-note").textContent = [
-    "Solid: live memory. The line marks the peak.",
+    view.space === "sampled" ? "Solid: the samples. The line marks the largest." : "Solid: live memory. The line marks the peak.",
     view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
     steps.length > 0 ? `Pale lines: steps (${view.mark}).` : "",
     base ? `Dotted: the base, ${view.space === "sampled" ? "at equal steps or seconds" : laidBy(view)}; shaded where head and base differ, orange where the head is higher.` : "",
@@ -103,13 +103,13 @@ function readCurve() {
   cursorLine.setAttribute("visibility", shown ? "visible" : "hidden");
   if (!shown) {
     byId("curve-read").textContent = "";
-    curve.say(0, view.steps, view.peak ? `peak ${bytes(view.peak.bytes)} at position ${view.peak.x}` : "the peak is not known");
+    curve.say(0, view.steps, view.peak ? `peak ${amount(view.peak.bytes)} at position ${view.peak.x}` : "the peak is not known");
     return;
   }
   const i = indexAt(view.curve.x, state.cursor), x = across(curve, state.cursor);
   fill(cursorLine, { x1: x, x2: x }, []);
   const name = view.curve.instructions[i];
-  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${bytes(view.curve.bytes[i])} live` + (view.padded ? `, ${bytes(view.curve.unpadded[i])} without padding` : "") + (name ? (view.space === "sampled" ? ", at " : ", after ") + name : "");
+  const text = `Position ${view.curve.x[i]} of ${view.steps}: ${amount(view.curve.bytes[i])}${view.space === "sampled" ? "" : " live"}` + (view.padded ? `, ${bytes(view.curve.unpadded[i])} without padding` : "") + (name ? (view.space === "sampled" ? ", at " : ", after ") + name : "");
   byId("curve-read").textContent = text;
   curve.say(view.curve.x[i], view.steps, text);
 }
