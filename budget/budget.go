@@ -18,14 +18,8 @@ type File struct {
 	Devices  []*Device
 	Waivers  []*Waiver
 
-	unsupported Errors
-	byName      map[string]*Target
+	byName map[string]*Target
 }
-
-// Unsupported gives the keys that are in the file and whose behaviour is not in
-// this version: a gate that would pass them over must stop instead. Parse has
-// refused them already; Load has not.
-func (f *File) Unsupported() Errors { return f.unsupported }
 
 // Target finds a target by its name; nil where there is none.
 func (f *File) Target(name string) *Target { return f.byName[name] }

@@ -172,27 +172,6 @@ func commandTexts(c *Command) []string {
 	return c.Args
 }
 
-func (d *Dryrun) pos() Position {
-	if d == nil {
-		return Position{}
-	}
-	return d.Pos
-}
-
-func (d *Dryrun) texts() []string {
-	if d == nil {
-		return nil
-	}
-	out := []string{d.Framework}
-	if d.Memory != nil {
-		out = append(out, d.Memory.Value.Exact(measure.ByteUnit))
-	}
-	if d.Capability != "" {
-		out = append(out, "capability "+d.Capability)
-	}
-	return out
-}
-
 func (w *Warmup) pos() Position {
 	if w == nil {
 		return Position{}

@@ -22,7 +22,7 @@ targets:
     only_when: { device: H100 }
     warmup: { steps: 10 }
     run: [python, train.py]
-    dryrun: { framework: torch, memory: 80 GB }
+    # comments are no change
     budgets:
       plan.need_bytes: { max: 9.5 GiB, growth: 2%, floor: 16 MiB }
       plan.temp_bytes: 3 GiB
@@ -93,7 +93,6 @@ func TestChanges(t *testing.T) {
 		{"only_when", "device: H100", "device: \"*\"", "reshapes 10:26: train: only_when was device=H100 and is device=*\n"},
 		{"warmup", "steps: 10", "steps: 100", "reshapes 11:5: train: warmup was 10 steps and is 100 steps\n"},
 		{"run", "train.py]", "fake.py]", "reshapes 12:10: train: run was python, train.py and is python, fake.py\n"},
-		{"dryrun", "80 GB }", "60 GB }", "reshapes 13:5: train: dryrun was torch, 80,000,000,000 B and is torch, 60,000,000,000 B\n"},
 		{"up_to raised", "up_to: 1 GiB", "up_to: 2 GiB", "loosens +1073741824 19:51: train: growth.bytes_per_step up_to was raised from 1 GiB to 2 GiB: 1.00 GiB more\n"},
 		{"slope raised", "max: 1 KiB", "max: 2 KiB", "loosens 19:37: train: growth.bytes_per_step max was raised from 1 KiB to 2 KiB: 1.00 KiB/step more\n"},
 		{"horizon shorter", "horizon: 1000", "horizon: 10", "loosens 19:67: train: growth.bytes_per_step horizon was 1000 steps and is 10\n"},
@@ -124,6 +123,26 @@ func TestChanges(t *testing.T) {
 }
 
 // TestChangesSorted: what loosens most comes first, whatever the order of the file.
+// Another device, or other values to assume, is another measurement.
+func TestChangesOfDryrun(t *testing.T) {
+	text := "version: 1\ntargets:\n  t:\n    run: [python, a.py]\n    dryrun: { framework: torch, memory: 80 GB, assume: 0 }\n    budgets: { live.peak_bytes: 4 GiB }\n"
+	base := mustLoad(t, text)
+	for edit, want := range map[string]string{
+		"memory: 60 GB, assume: 0": "was torch, memory 80,000,000,000 B, assume 0 and is torch, memory 60,000,000,000 B, assume 0",
+		"memory: 80 GB, assume: 1": "was torch, memory 80,000,000,000 B, assume 0 and is torch, memory 80,000,000,000 B, assume 1",
+		"memory: 80 GB":            "was torch, memory 80,000,000,000 B, assume 0 and is torch, memory 80,000,000,000 B",
+		"memory: 80 GB, assume: 0, capability: \"8.0\", devices: 2, context: 1 GiB, timeout: 9 s": "was torch, memory 80,000,000,000 B, assume 0 and is torch, memory 80,000,000,000 B, capability 8.0, devices 2, context 1,073,741,824 B, assume 0, timeout 9 s",
+	} {
+		got := changed(Changes(base, mustLoad(t, strings.Replace(text, "memory: 80 GB, assume: 0", edit, 1))))
+		if want = "reshapes 5:5: t: dryrun " + want + "\n"; got != want {
+			t.Errorf("%s:\n got %s\nwant %s", edit, got, want)
+		}
+	}
+	if got := changed(Changes(base, mustLoad(t, strings.Replace(text, "80 GB", "80_000 MB", 1)))); got != "" {
+		t.Errorf("the same memory in other words: %s", got)
+	}
+}
+
 func TestChangesSorted(t *testing.T) {
 	text := strings.NewReplacer("9.5 GiB", "9.6 GiB", "3 GiB", "5 GiB", "4 GiB }", "1 GiB }", "base.pb", "other.pb", "max: 1 TB", "max: 2 TB").Replace(changeBase)
 	got := Changes(mustLoad(t, changeBase), mustLoad(t, text))

@@ -9,9 +9,7 @@
 // Format: YAML as gopkg.in/yaml.v3 reads it, in UTF-8, one document a file, at most
 // MaxSize bytes each and MaxFiles files. The keys are one table (keys.go), from which
 // docs/budget.md and peakgate.schema.json are made; the reader asks that table what is
-// legal where, so they cannot drift. A key of the language whose behaviour is still to
-// come is read, checked and told by Unsupported (Parse refuses it): a key is obeyed or
-// refused, never ignored.
+// legal where, so they cannot drift.
 //
 // Units: bytes are whole int64 and need their unit in the file; a growth limit is an
 // exact rational, and what it allows, like every number that Update writes, is

@@ -47,8 +47,10 @@ func dump(f *File) string {
 			fmt.Fprintf(&out, "  run %q at %s\n", t.Run.Args, at(t.Run.Pos))
 		}
 		if d := t.Dryrun; d != nil {
-			fmt.Fprintf(&out, "  dryrun %s capability=%q at %s", d.Framework, d.Capability, at(d.Pos))
+			fmt.Fprintf(&out, "  dryrun %s at %s", strings.Join(d.texts(), ", "), at(d.Pos))
 			limit("memory", d.Memory, measure.ByteUnit)
+			limit("context", d.Context, measure.ByteUnit)
+			limit("timeout", d.Timeout, measure.Seconds)
 			out.WriteByte('\n')
 		}
 		if len(t.Select) > 0 {

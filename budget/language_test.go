@@ -45,45 +45,6 @@ func fullFile(t testing.TB) *File {
 func TestFullFile(t *testing.T) {
 	f := fullFile(t)
 	golden(t, filepath.Join("testdata", "full", "full.golden"), dump(f))
-	var got strings.Builder
-	for _, e := range f.Unsupported() {
-		got.WriteString(e.Message + "\n")
-	}
-	for _, k := range keys {
-		if !k.supported && !strings.Contains(got.String(), "key \""+k.name+"\"") {
-			t.Errorf("Unsupported does not tell of %s:\n%s", k.name, got.String())
-		}
-	}
-}
-
-// TestUnsupportedIsRefused: what Load lets through with a note, Parse refuses.
-func TestUnsupportedIsRefused(t *testing.T) {
-	for _, k := range keys {
-		if k.supported {
-			continue
-		}
-		text := map[context]string{
-			inFile:   "version: 1\ntargets: { t: { captures: a, budgets: { plan.need_bytes: 1 B } } }\n%s: %s\n",
-			inTarget: "version: 1\ntargets:\n  t:\n    captures: a\n    budgets: { plan.need_bytes: 1 B }\n    %s: %s\n",
-			inEntry:  "version: 1\ntargets:\n  t:\n    captures: a\n    budgets:\n      growth.bytes_per_step:\n        max: 1 B\n        %s: %s\n",
-		}[k.in]
-		value := map[string]string{
-			"policy": "{ stale: fail }", "devices": "{ d: { max: 1 B, targets: t } }", "waivers": "[]", "run": "[a]", "dryrun": "{ framework: jax }",
-			"expect": "{ ranks: 2 }", "only_when": "{ device: x }", "warmup": "{ steps: 1 }", "confirm": "2", "up_to": "1 GiB", "horizon": "9",
-		}[k.name]
-		text = fmt.Sprintf(text, k.name, value)
-		f, err := Load("peakgate.yml", alone(text))
-		if err != nil {
-			t.Errorf("%s: %v", k.name, err)
-			continue
-		}
-		if got := f.Unsupported(); len(got) != 1 || !strings.Contains(got[0].Error(), "key \""+k.name+"\" is not supported yet") {
-			t.Errorf("%s: %v", k.name, got)
-		}
-		if es := parseErrors(t, text); len(es) != 1 || es[0].Error() != f.Unsupported()[0].Error() {
-			t.Errorf("%s: Parse says %v", k.name, es)
-		}
-	}
 }
 
 // broad is the file that the cases below change in one place.
@@ -92,7 +53,7 @@ defaults: { severity: warn, select: { device: 0 }, budgets: { oom.events: 0 } }
 policy: { loosen: fail, stale: warn, trust: head, inconclusive: warn }
 targets:
   train:
-    captures: train.pb
+    base: train.json
     expect: { ranks: 8 }
     only_when: { device: "NVIDIA*" }
     warmup: { steps: 10 }
@@ -179,6 +140,30 @@ var malformedBroad = []struct{ name, old, new, want string }{
 		"12:5: targets.train.dryrun: no key \"framework\"; want torch, jax or tf [missing]"},
 	{"dryrun memory", "memory: 80 GB", "memory: 80",
 		"12:41: targets.train.dryrun.memory: number without a unit: \"80\"; write one of B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000) [unit]"},
+	{"dryrun memory none", "memory: 80 GB", "memory: 0 GB",
+		"12:41: targets.train.dryrun.memory: \"0 GB\" is nothing; leave the key out for the default [range]"},
+	{"dryrun devices", "memory: 80 GB", "devices: 65",
+		"12:42: targets.train.dryrun.devices: \"65\" is more than 64 [range]"},
+	{"dryrun assume", "memory: 80 GB", "assume: 2",
+		"12:41: targets.train.dryrun.assume: want 0 or 1, got \"2\" [choice]"},
+	{"dryrun timeout", "memory: 80 GB", "timeout: 10m",
+		"12:42: targets.train.dryrun.timeout: unknown unit \"m\"; use one of ms, s, min, h [unit]"},
+	{"dryrun device of torch", "memory: 80 GB", "device: h100",
+		"12:33: targets.train.dryrun: key \"device\" does not go with torch; it is for jax [key]"},
+	{"dryrun of jax with a program", "framework: torch, memory: 80 GB, capability: \"9.0\"", "framework: jax, device: h100, function: \"train:step\"",
+		"11:10: targets.train: run beside dryrun of jax: the function of dryrun is what is compiled; remove run [key]"},
+	{"dryrun of jax with nothing", "framework: torch, memory: 80 GB, capability: \"9.0\" }\n", "framework: jax }\n", `11:10: targets.train: run beside dryrun of jax: the function of dryrun is what is compiled; remove run [key]
+12:5: targets.train.dryrun: no key "device"; want a device such as h100 or v5e:2x2, or a list of them [missing]
+12:5: targets.train.dryrun: no key "function"; want module:function [missing]`},
+	{"dryrun of tf with a capability", "framework: torch, memory: 80 GB, ", "framework: tf, ",
+		"12:30: targets.train.dryrun: key \"capability\" does not go with tf; it is for torch [key]"},
+	{"dryrun without run", "    run: [python, train.py]\n", "",
+		"11:5: targets.train: dryrun of torch without run: there is no program to run; add run: [python, train.py] [missing]"},
+	{"dryrun beside captures", "base: train.json", "captures: train.pb",
+		"6:15: targets.train: captures beside dryrun: the dry run makes them; remove one of the two [key]"},
+	{"dryrun device twice", "run: [python, train.py]\n    dryrun: { framework: torch, memory: 80 GB, capability: \"9.0\" }", "dryrun: { framework: jax, device: [h100, h100, \"v5e 2x2\"], function: step }", `11:46: targets.train.dryrun.device[1]: duplicate device "h100" [duplicate]
+11:52: targets.train.dryrun.device[2]: want a device such as h100 or v5e:2x2, got "v5e 2x2" [choice]
+11:74: targets.train.dryrun.function: want module:function, got "step" [choice]`},
 	{"dryrun capability a number", "\"9.0\"", "9.0",
 		"12:60: targets.train.dryrun.capability: want a version in quotes such as \"9.0\", got 9.0; put it in quotes [type]"},
 	{"dryrun capability a word", "\"9.0\"", "hopper",

@@ -19,8 +19,7 @@ const (
 )
 
 // Parse reads a budget that is one file; the name is for messages and positions
-// only. It is strict: includes, and keys whose behaviour is still to come, are
-// errors. The error is of the type Errors and holds every fault of the file, in
+// only. Includes are errors here. The error is of the type Errors and holds every fault of the file, in
 // the order of their places; the File is then nil.
 func Parse(data []byte, file string) (*File, error) {
 	l := &loader{}
@@ -30,8 +29,6 @@ func Parse(data []byte, file string) (*File, error) {
 		}
 	}
 	f, errs := l.finish()
-	errs = append(errs, l.unsupported()...)
-	errs.sort()
 	if len(errs) > 0 {
 		return nil, errs
 	}
@@ -44,8 +41,7 @@ func Parse(data []byte, file string) (*File, error) {
 // is the part of read. An error of read becomes an error at the place that names
 // the file.
 //
-// All faults of all files are reported, as Parse does. Keys whose behaviour is still
-// to come are no faults here: ask the File's Unsupported.
+// All faults of all files are reported, as Parse does.
 func Load(file string, read func(path string) ([]byte, error)) (*File, error) {
 	data, err := read(file)
 	if err != nil {
@@ -109,15 +105,6 @@ func (l *loader) errors() Errors {
 func (l *loader) readAlone() {
 	l.alone = true
 	l.readBudgets(&File{}, "", nil, nil, nil)
-}
-
-func (l *loader) unsupported() Errors {
-	var out Errors
-	for _, p := range l.parsers {
-		p.unsupported.sort()
-		out = append(out, p.unsupported...)
-	}
-	return out
 }
 
 func (l *loader) add(at Position, path, rule, message, hint string) {
@@ -229,7 +216,6 @@ func (l *loader) finish() (*File, Errors) {
 	if errs := l.errors(); len(errs) > 0 {
 		return nil, errs
 	}
-	f.unsupported = l.unsupported()
 	return f, nil
 }
 

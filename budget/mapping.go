@@ -125,18 +125,14 @@ func (p *parser) members(v pair, want string) []pair {
 }
 
 // object reads a mapping whose keys are in the table. Each of them goes to read;
-// unknown ones, and required ones that are not there, are reported here, and those
-// that are not supported yet are noted. A required key is not missed where another key was
-// probably meant to be it.
+// unknown ones, and required ones that are not there, are reported here. A required
+// key is not missed where another key was probably meant to be it.
 //
 // It tells whether the mapping holds only what is understood.
 func (p *parser) object(v pair, in context, read func(pair)) bool {
 	legal, understood := legalKeys[in], true
 	excused := map[string]bool{}
-	inner := p.refused
-	defer func() { p.refused = inner }()
 	for _, member := range p.pairs(v.value, v.path, 0) {
-		p.refused = inner
 		k := find(legal, member.name)
 		switch {
 		case k == nil:
@@ -144,10 +140,6 @@ func (p *parser) object(v pair, in context, read func(pair)) bool {
 			p.add(member.at, v.path, "key", "unknown key "+quote(member.name), hint)
 			excused[near], understood = true, false
 		default:
-			if !k.supported {
-				p.refuse(member.at, v.path, "key "+quote(member.name)+" is not supported yet", "remove it: this version would not obey it")
-				p.refused = true // with all that is in it
-			}
 			if in == inTarget && (k.name == "run" || k.name == "dryrun") {
 				excused["captures"] = true // these make the captures
 			}
@@ -162,17 +154,6 @@ func (p *parser) object(v pair, in context, read func(pair)) bool {
 	}
 	p.excused = excused
 	return understood
-}
-
-// refuse notes that the file holds something whose behaviour is still to come.
-func (p *parser) refuse(at Position, path, message, hint string) {
-	if !p.refused && !p.stopped && len(p.unsupported) < maxFound && !p.seen[fault{at, "unsupported", message}] {
-		p.seen[fault{at, "unsupported", message}] = true
-		at = p.src.clamp(at)
-		p.unsupported = append(p.unsupported, &Error{
-			File: at.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint, Rule: "unsupported",
-		})
-	}
 }
 
 // suggest gives the name that was probably meant, which may be none, and a hint

@@ -18,9 +18,7 @@ type parser struct {
 	visited *int // nodes, for MaxNodes
 	stopped bool // one of the limits is reached: read no further
 
-	unsupported Errors
-	refused     bool            // inside a key that is in unsupported
-	excused     map[string]bool // keys that the last object had, or seems to have misspelt
+	excused map[string]bool // keys that the last object had, or seems to have misspelt
 }
 
 // fault tells errors apart. What stands in an anchored value is found again
@@ -168,7 +166,9 @@ func (p *parser) readTarget(v pair) *targetPair {
 		}
 	})
 	t.missing = !p.excused["budgets"]
-	if t.Run == nil && !p.excused["run"] {
+	if t.Dryrun != nil {
+		p.checkDryrun(t)
+	} else if t.Run == nil && !p.excused["run"] {
 		if t.BaseRun.Line > 0 {
 			p.add(t.BaseRun, v.path, "missing", "\"base: run\" without run: there is nothing to run", "write ./run if it is a file")
 		}

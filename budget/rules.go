@@ -55,8 +55,6 @@ var rules = []rule{
 		oneEntry + "{ max: [1 GiB] }\n"},
 	{"unit", "Bytes and times carry their unit; ratios and counts have none.",
 		oneEntry + "{ max: 12 }\n"},
-	{"unsupported", "The key belongs to the language, but this version would not obey it.",
-		"version: 1\ntargets:\n  train: { dryrun: { framework: jax }, budgets: { plan.need_bytes: 1 GiB } }\n"},
 	{"version", "The file is of another version of the language.",
 		"version: 2\n"},
 }

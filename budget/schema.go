@@ -60,11 +60,7 @@ func objectSchema(in context, values map[string]any) map[string]any {
 		if !ok {
 			v = valueSchema(k)
 		}
-		doc := k.doc
-		if !k.supported {
-			doc += " (not supported yet)"
-		}
-		properties[k.name] = with(v, "description", doc)
+		properties[k.name] = with(v, "description", k.doc)
 		// What a run makes need not be named; Parse knows when.
 		if k.required && !(in == inTarget && k.name == "captures") {
 			required = append(required, k.name)
@@ -77,6 +73,15 @@ func objectSchema(in context, values map[string]any) map[string]any {
 	switch in {
 	case inTarget:
 		out["anyOf"] = []any{requires("captures"), requires("run"), requires("dryrun")}
+		jax := map[string]any{"properties": map[string]any{"dryrun": framework("jax")}}
+		out["dependentSchemas"] = map[string]any{"dryrun": map[string]any{"not": requires("captures"), "if": jax, "then": map[string]any{"not": requires("run")}, "else": requires("run")}}
+	case inDryrun:
+		only := map[string]any{}
+		for k, of := range dryrunOnly {
+			only[k] = framework(of...)
+		}
+		out["dependentSchemas"] = only
+		out["if"], out["then"] = framework("jax"), map[string]any{"required": []string{"device", "function"}}
 	case inWaiver:
 		out["oneOf"] = []any{requires("max"), requires("min")}
 	case inWarmup:
@@ -88,6 +93,11 @@ func objectSchema(in context, values map[string]any) map[string]any {
 }
 
 func requires(name string) map[string]any { return map[string]any{"required": []string{name}} }
+
+// framework is a dry run of one of these.
+func framework(names ...string) map[string]any {
+	return map[string]any{"properties": map[string]any{"framework": words(names...)}}
+}
 
 func with(m map[string]any, key string, value any) map[string]any {
 	out := map[string]any{key: value}
@@ -142,6 +152,12 @@ func valueSchema(k key) map[string]any {
 		return words(metricNames(k.in == inDevice)...)
 	case typeCapability:
 		return textLike(`^\s*\d{1,3}\.\d{1,3}\s*$`)
+	case typeAssume:
+		return map[string]any{"enum": []any{0, 1, "0", "1"}}
+	case typeDevice:
+		return oneOrMore(textLike(DevicePattern))
+	case typeFunction:
+		return textLike(`^[^:\s]+:[^:\s]+$`)
 	case typeNumber:
 		return map[string]any{"type": []string{"integer", "string"}, "pattern": `^` + blank + numberPattern + blank + `$`,
 			"minimum": numberRange[k.name][0], "maximum": numberRange[k.name][1]}

@@ -130,6 +130,8 @@ var beyondSchema = map[string]string{
 	"count hex":                "the form is lost",
 	"run an empty program":     "one element of several",
 	"run with NUL":             "a character in a text",
+	"dryrun memory none":       "the form of a number",
+	"dryrun devices":           "a key of several mappings",
 	"waiver with min":          "two values",
 }
 

@@ -2,7 +2,6 @@ package budget
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,14 +13,6 @@ import (
 type Command struct {
 	Args []string
 	Pos  Position
-}
-
-// Dryrun is a device that is not there, for which the program is run.
-type Dryrun struct {
-	Pos        Position
-	Framework  string // torch, jax or tf
-	Memory     *Limit // nil where the file gives none
-	Capability string // such as 9.0; empty where the file gives none
 }
 
 // Warmup is the beginning of a series that does not count. One of the three is set.
@@ -57,43 +48,6 @@ func (p *parser) readCommand(v pair) *Command {
 		}
 	}
 	return c
-}
-
-// frameworks are those that dryrun knows.
-var frameworks = []string{"torch", "jax", "tf"}
-
-func (p *parser) readDryrun(v pair) *Dryrun {
-	d := &Dryrun{Pos: v.at}
-	if !p.isMapping(v, "a mapping with the keys framework, memory and capability") {
-		return d
-	}
-	p.object(v, inDryrun, func(member pair) {
-		switch member.name {
-		case "framework":
-			text, ok := p.scalar(member, string(typeFramework))
-			if ok && !slices.Contains(frameworks, text) {
-				p.add(member.place(), member.path, "choice", "want "+string(typeFramework)+", got "+quote(text), "")
-			}
-			d.Framework = text
-		case "memory":
-			d.Memory = p.readLimit(member, measure.ByteUnit, false)
-		case "capability":
-			// A number would lose its digits: 12.10 is not 12.1.
-			text, ok := p.text(member, string(typeCapability))
-			major, minor, point := strings.Cut(text, ".")
-			if ok && (!point || !digits(major) || !digits(minor)) {
-				p.add(member.place(), member.path, "number", "want "+string(typeCapability)+", got "+quote(text), "")
-			}
-			d.Capability = text
-		default:
-			panic("internal error: no reader for the key " + member.name)
-		}
-	})
-	return d
-}
-
-func digits(s string) bool {
-	return s != "" && len(s) <= 3 && strings.Trim(s, "0123456789") == ""
 }
 
 func (p *parser) readWarmup(v pair) *Warmup {

@@ -11,6 +11,7 @@ import (
 // device's limit. measured holds the head of each target that was measured; a
 // sum that lacks one is no_data, unless it is over the limit as it is.
 func JudgeDevice(d *budget.Device, f *budget.File, measured map[string]*measure.Measurement) TargetResult {
+	measured = trusted(measured, d)
 	total, missing := d.Total(f, measured)
 	head := measure.Int(int64(total))
 	c := Check{

@@ -48,7 +48,7 @@ func Judge(w Workload) TargetResult {
 		t.Base.Kind = "none"
 	}
 	if m := w.Head; m != nil {
-		t.Inputs, t.Environment.Head, t.Findings = m.Inputs, m.Environment, m.Findings
+		t.Inputs, t.Environment.Head, t.Findings, t.Dryrun = m.Inputs, m.Environment, m.Findings, m.Facts.Dryrun
 		t.Warnings = append(t.Warnings, m.Warnings...)
 	}
 	if m := w.newest(); m != nil {
@@ -61,6 +61,7 @@ func Judge(w Workload) TargetResult {
 		t.Warnings = append(t.Warnings, "no base: "+w.BaseErr.Error())
 	}
 	t.Likeness = compareFacts(w.newest(), w.Head)
+	t.Notices = append(t.Notices, w.pretended()...)
 	w.comparable()
 	var runs []baseRun
 	for _, m := range w.Runs {
@@ -252,24 +253,27 @@ func findBase(runs []baseRun, head row, higherIsBetter bool) baseRow {
 	for i := range runs {
 		run := &runs[i]
 		b.others = b.others || len(run.rows) > 0
-		row := run.partner(head)
-		if row == nil {
+		partner := run.partner(head)
+		if why := distrust(run.m, head.Name, head.own); why != "" {
+			partner = &row{Row: measure.Row{Name: head.Name, Labels: head.Labels, Unit: head.Unit, NoData: why}, own: head.own}
+		}
+		if partner == nil {
 			continue
 		}
-		if row.Unit != head.Unit {
-			other := *row
-			other.Value, other.NoData = nil, fmt.Sprintf("it is in %s there, and in %s here", row.Unit, head.Unit)
-			row = &other
+		if partner.Unit != head.Unit {
+			other := *partner
+			other.Value, other.NoData = nil, fmt.Sprintf("it is in %s there, and in %s here", partner.Unit, head.Unit)
+			partner = &other
 		}
-		if row.Value != nil {
-			b.values = append(b.values, *row.Value)
+		if partner.Value != nil {
+			b.values = append(b.values, *partner.Value)
 		}
 		further := b.row == nil || b.row.Value == nil
-		if !further && row.Value != nil {
-			further = row.Value.Cmp(*b.row.Value) >= 0 != higherIsBetter
+		if !further && partner.Value != nil {
+			further = partner.Value.Cmp(*b.row.Value) >= 0 != higherIsBetter
 		}
 		if further {
-			b.row, b.m = row, run.m
+			b.row, b.m = partner, run.m
 		}
 	}
 	return b
@@ -303,7 +307,11 @@ func (w Workload) entry(e *budget.Entry, runs []baseRun) []Check {
 			checks = append(checks, nothing(row.Labels, row.NoData))
 			continue
 		}
-		checks = append(checks, w.row(e, row, base))
+		c := w.row(e, row, base)
+		if why := distrust(w.Head, row.Name, row.own); why != "" {
+			c.Verdict, c.Reason, c.Failed, c.Excess, c.CountsAs, c.Contributors, c.Unmoved = NoData, why, nil, 0, "", []Contributor{}, 0
+		}
+		checks = append(checks, c)
 	}
 	if len(runs) == 0 {
 		return checks

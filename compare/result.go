@@ -100,7 +100,7 @@ type Spread struct {
 // in the verdict: a loosened budget, captures that were not made again.
 type Notice struct {
 	Verdict Verdict       `json:"verdict"`
-	Effect  string        `json:"effect"` // "loosens", "reshapes", "tightens", "stale", "expired" or "incomplete"
+	Effect  string        `json:"effect"` // "loosens", "reshapes", "tightens", "stale", "expired", "incomplete", "fit" or "dryrun"
 	Text    string        `json:"text"`
 	Bytes   measure.Bytes `json:"bytes,omitempty"` // how much more a limit allows
 	File    string        `json:"file,omitempty"`
@@ -110,17 +110,20 @@ type Notice struct {
 
 // TargetResult is the judgement of one workload.
 type TargetResult struct {
-	Name        string            `json:"name"`
-	Verdict     Verdict           `json:"verdict"`
-	Inputs      []measure.Input   `json:"inputs"`
-	BaseInputs  []measure.Input   `json:"base_inputs"`
-	Base        Base              `json:"base"`
-	Environment Environments      `json:"environment"`
-	Likeness    Likeness          `json:"likeness"`
-	Notices     []Notice          `json:"notices"`
-	Checks      []Check           `json:"checks"`
-	Findings    []measure.Finding `json:"findings"`
-	Warnings    []string          `json:"warnings"`
+	Name        string          `json:"name"`
+	Verdict     Verdict         `json:"verdict"`
+	Inputs      []measure.Input `json:"inputs"`
+	BaseInputs  []measure.Input `json:"base_inputs"`
+	Base        Base            `json:"base"`
+	Environment Environments    `json:"environment"`
+	Likeness    Likeness        `json:"likeness"`
+	// Dryrun is how far the head can be trusted where it ran for devices that are not
+	// there.
+	Dryrun   []measure.DryrunFact `json:"dryrun,omitempty"`
+	Notices  []Notice             `json:"notices"`
+	Checks   []Check              `json:"checks"`
+	Findings []measure.Finding    `json:"findings"`
+	Warnings []string             `json:"warnings"`
 }
 
 // Environments holds what each side said of the machine and software it ran on.

@@ -3,6 +3,7 @@ package measure
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // DryrunFact tells how far the numbers of a dry run can be trusted, and why.
@@ -49,33 +50,53 @@ const (
 	DryrunDidNotRun      = "did_not_run"
 )
 
-// worse tells that of two runs this is the one that can be trusted less.
-func (f *DryrunFact) worse(than *DryrunFact) bool {
-	classes := []string{DryrunExact, DryrunAssumption, DryrunValueDependent, DryrunDidNotRun}
-	rank := func(f *DryrunFact) int {
-		if i := slices.Index(classes, f.Class); i >= 0 {
-			return i
-		}
-		return len(classes) // of a later version: nothing is known of it
-	}
-	return rank(f) > rank(than)
-}
-
 // Judged tells whether the numbers may be held against a budget.
 func (f *DryrunFact) Judged() bool {
 	return f.Class == DryrunExact || f.Class == DryrunAssumption
 }
 
-// Describe writes what decides the numbers into an environment, so that only like is
-// compared with like.
-func (f *DryrunFact) Describe(e Environment) {
-	for name, value := range map[string]string{
-		"framework": f.Framework, "class": f.Class, "device": f.Device, "capability": f.Capability, "assumed": f.Assumed,
-		"devices": exactCount(f.Devices), "memory": exactBytes(f.MemoryBytes), "context": exactBytes(f.ContextBytes),
-	} {
-		if value != "" {
-			e[dryrunPrefix+name] = value
+// About tells whether a row with these labels is from this dry run: of several, each
+// was for a device of its own.
+func (f *DryrunFact) About(labels Labels, of []DryrunFact) bool {
+	return len(of) == 1 || f.Device == "" || f.Device == labels["device"]
+}
+
+// DryrunClass is that of the run that can be trusted least; empty where there is none.
+func DryrunClass(facts []DryrunFact) string {
+	classes := []string{DryrunExact, DryrunAssumption, DryrunValueDependent, DryrunDidNotRun}
+	worst, least := "", -1
+	for _, f := range facts {
+		i := slices.Index(classes, f.Class)
+		if i < 0 {
+			i = len(classes) // of a later version: nothing is known of it
 		}
+		if i > least {
+			worst, least = f.Class, i
+		}
+	}
+	return worst
+}
+
+// DescribeDryrun writes what decides the numbers of dry runs into the environment, so
+// that only like is compared with like.
+func (e Environment) DescribeDryrun(facts []DryrunFact) {
+	for _, f := range facts {
+		for name, value := range map[string]string{
+			"framework": f.Framework, "device": f.Device, "capability": f.Capability, "assumed": f.Assumed,
+			"devices": exactCount(f.Devices), "memory": exactBytes(f.MemoryBytes), "context": exactBytes(f.ContextBytes),
+		} {
+			have, ok := e[dryrunPrefix+name]
+			switch {
+			case value == "" || ok && slices.Contains(strings.Split(have, ", "), value):
+			case ok:
+				e[dryrunPrefix+name] = have + ", " + value
+			default:
+				e[dryrunPrefix+name] = value
+			}
+		}
+	}
+	if class := DryrunClass(facts); class != "" {
+		e[dryrunPrefix+"class"] = class
 	}
 }
 

@@ -5,26 +5,31 @@ import (
 	"testing"
 )
 
-// Of several dry runs the one that can be trusted least is told.
+// The facts of several dry runs stay; of their classes the worst is told.
 func TestMergeDryrun(t *testing.T) {
-	a, b := part("a"), part("b")
-	a.Facts.Dryrun, b.Facts.Dryrun = &DryrunFact{Class: DryrunExact}, &DryrunFact{Class: DryrunValueDependent}
-	for _, parts := range [][]*Measurement{{a, b}, {b, a}, {a, b, part("c")}} {
-		if got := Merge("t", parts).Facts.Dryrun; got == nil || got.Class != DryrunValueDependent {
-			t.Errorf("got %+v", got)
-		}
+	a, b, c := part("a"), part("b"), part("c")
+	a.Facts.Dryrun = []DryrunFact{{Class: DryrunExact, Device: "h100"}}
+	b.Facts.Dryrun = []DryrunFact{{Class: DryrunDidNotRun, Device: "v5e", Reasons: []DryrunReason{{Text: "no libtpu"}}}}
+	got := Merge("t", []*Measurement{a, b, b, c}).Facts.Dryrun
+	if len(got) != 2 || DryrunClass(got) != DryrunDidNotRun || DryrunClass(got[:1]) != DryrunExact || DryrunClass(nil) != "" {
+		t.Errorf("got %+v", got)
 	}
-	b.Facts.Dryrun = &DryrunFact{Class: "sure"}
-	if got := Merge("t", []*Measurement{a, b}).Facts.Dryrun; got.Class != "sure" || got.Judged() {
-		t.Errorf("an unknown class counts for %+v", got)
+	got[1].Class = "sure"
+	if DryrunClass(got) != "sure" || got[1].Judged() {
+		t.Error("a class that is not known is trusted")
 	}
 }
 
-func TestDryrunDescribe(t *testing.T) {
+func TestDescribeDryrun(t *testing.T) {
 	e := Environment{"torch": "2.9"}
-	(&DryrunFact{Framework: "torch", Class: DryrunExact, Capability: "9.0", Devices: 2, MemoryBytes: 80_000_000_000}).Describe(e)
+	e.DescribeDryrun([]DryrunFact{{Framework: "torch", Class: DryrunExact, Capability: "9.0", Devices: 2, MemoryBytes: 80_000_000_000}})
 	want := Environment{"torch": "2.9", "dryrun.framework": "torch", "dryrun.class": "exact", "dryrun.capability": "9.0", "dryrun.devices": "2", "dryrun.memory": "80,000,000,000 B"}
 	if !maps.Equal(e, want) {
+		t.Errorf("got %v", e)
+	}
+	e = Environment{}
+	e.DescribeDryrun([]DryrunFact{{Framework: "jax", Class: DryrunAssumption, Device: "h100"}, {Framework: "jax", Class: DryrunExact, Device: "v5e:2x2"}, {Framework: "jax", Device: "h100", Class: DryrunExact}})
+	if want := (Environment{"dryrun.framework": "jax", "dryrun.class": "assumption", "dryrun.device": "h100, v5e:2x2"}); !maps.Equal(e, want) {
 		t.Errorf("got %v", e)
 	}
 }

@@ -176,8 +176,9 @@ type Facts struct {
 	Snapshots []SnapshotFact `json:"snapshots,omitempty"`
 	// Watches hold one entry for each file of a watcher.
 	Watches []WatchFact `json:"watches,omitempty"`
-	// Dryrun is there where the program ran for a device that is not there.
-	Dryrun *DryrunFact `json:"dryrun,omitempty"`
+	// Dryrun is there where the program ran for devices that are not there: one entry,
+	// and of JAX one for each device that it was compiled for.
+	Dryrun []DryrunFact `json:"dryrun,omitempty"`
 	// Timelines, Executions and Waits come from the host events of profiles.
 	Timelines  []TimelineFact  `json:"timelines,omitempty"`
 	Executions []ExecutionFact `json:"executions,omitempty"`

@@ -87,8 +87,10 @@ func Merge(target string, parts []*Measurement) *Measurement {
 		out.Facts.Executions = append(out.Facts.Executions, part.Facts.Executions...)
 		out.Facts.Waits = append(out.Facts.Waits, part.Facts.Waits...)
 		out.Facts.Watches = append(out.Facts.Watches, part.Facts.Watches...)
-		if d := part.Facts.Dryrun; d != nil && (out.Facts.Dryrun == nil || d.worse(out.Facts.Dryrun)) {
-			out.Facts.Dryrun = d
+		for _, f := range part.Facts.Dryrun {
+			if !slices.ContainsFunc(out.Facts.Dryrun, func(g DryrunFact) bool { return same(f, g) }) {
+				out.Facts.Dryrun = append(out.Facts.Dryrun, f)
+			}
 		}
 		for _, f := range part.Facts.Affon {
 			if len(parts) > 1 {

@@ -205,6 +205,9 @@ func (p *page) beside() {
 	var lines []func() string
 	for i := range p.r.Targets {
 		t := &p.r.Targets[i]
+		for j := range t.Dryrun {
+			lines = append(lines, func() string { return p.dryrun(t, &t.Dryrun[j]) })
+		}
 		for _, n := range t.Notices {
 			lines = append(lines, func() string {
 				return fmt.Sprintf("- %s %s: %s%s\n", icons[n.Verdict], code(t.Name), prose(noticeText(n)), p.at(n))

@@ -19,10 +19,18 @@ const holders = 10
 // bytes of the rows that have contributors.
 func Measurement(w io.Writer, m *measure.Measurement) error {
 	out := bufio.NewWriter(w)
+	for i := range m.Facts.Dryrun {
+		f := &m.Facts.Dryrun[i]
+		wrapped(out, "", "  ", plain(dryrunPeak(m, f)))
+		dryrunText(out, "  ", f)
+	}
 	for _, in := range m.Inputs {
 		fmt.Fprintf(out, "%s  (%s, %s)\n", plain(in.Path), in.Format, in.Bytes)
 	}
 	for _, k := range sortedKeys(m.Environment) {
+		if strings.HasPrefix(k, "dryrun.") && len(m.Facts.Dryrun) > 0 {
+			continue // told above
+		}
 		fmt.Fprintf(out, "%s: %s\n", plain(k), plain(m.Environment[k]))
 	}
 	groups := groupRows(m.Rows)

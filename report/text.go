@@ -56,6 +56,9 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 	for _, d := range environmentDifferences(t.Environment) {
 		fmt.Fprintf(out, "  differs: %s\n", plain(d))
 	}
+	for i := range t.Dryrun {
+		dryrunText(out, "  ", &t.Dryrun[i])
+	}
 	for _, n := range t.Notices {
 		fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
 	}

@@ -49,6 +49,8 @@ type Config struct {
 
 	// MaxFootprint ends a run whose footprint is above it; 0 is no limit.
 	MaxFootprint int64
+	// Timeout ends a run that has not ended by then; 0 is no limit.
+	Timeout time.Duration
 	// Linger is how long processes may outlive the workload's first one; Grace is
 	// how long after SIGTERM comes SIGKILL.
 	Linger, Grace time.Duration
@@ -119,6 +121,10 @@ type Result struct {
 	// number of the signal that ended it, 126 or 127 where it could not be started,
 	// 1 where a limit ended it.
 	Code int
+	// Signal is the one that ended the workload; empty where it ended by itself.
+	Signal string
+	// TimedOut tells that the run was ended at its Timeout.
+	TimedOut bool
 	// Stopped is the limit that ended the run; OOMKills how many of its processes
 	// the kernel killed for memory.
 	Stopped  string

@@ -65,6 +65,11 @@ func (r *run) deadlines() {
 	case r.stopping != "" && now >= r.killAt:
 		r.kill(unix.SIGKILL)
 		r.killAt = now + time.Second // for what was born meanwhile
+	case r.stopping == "" && r.ended == nil && r.cfg.Timeout > 0 && now >= r.cfg.Timeout:
+		why := fmt.Sprintf("it runs longer than %s", r.cfg.Timeout)
+		r.status.note(why + ": the workload is ended")
+		r.result.TimedOut = true
+		r.stop(why, why)
 	case r.stopping == "" && r.ended != nil && now >= r.lingerTo:
 		r.status.note(fmt.Sprintf("%d processes outlive the workload's first one by %s and are ended", len(r.p.living()), r.cfg.Linger))
 		r.stop("they outlive the first one", "")

@@ -66,6 +66,16 @@ func TestStubborn(t *testing.T) {
 	}
 }
 
+// TestTimeout: a run that does not end is ended, and fails.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	w := begin(t, testConfig{Config: Config{Timeout: time.Millisecond, Grace: time.Millisecond}}, "sleep", "1000")
+	w.end(1)
+	if !strings.Contains(w.err.String(), "it runs longer than 1ms: the workload is ended") || !strings.Contains(w.summary.Stopped, "it runs longer") {
+		t.Errorf("the watcher said %q, summary %+v", w.err.String(), w.summary)
+	}
+}
+
 // TestLinger: what outlives the first process is ended.
 func TestLinger(t *testing.T) {
 	t.Parallel()

@@ -208,7 +208,7 @@ func (r *run) reap() {
 		r.ended = &e
 		r.result.Code = e.code
 		if s, ok := e.signal.(syscall.Signal); ok {
-			r.result.Code = 128 + int(s)
+			r.result.Code, r.result.Signal = 128+int(s), signalName(s)
 		}
 		r.lingerTo = r.now() + r.cfg.Linger
 	}

@@ -86,8 +86,7 @@ func (l *linter) lint(s Streams, look bool) error {
 	if err != nil {
 		return err
 	}
-	l.sources, l.findings = sources, file.Unsupported()
-	l.stops = len(l.findings) > 0
+	l.sources = sources
 	found := map[string]budget.Found{}
 	if look {
 		if l.from, err = openBases(l.config, s); err != nil {

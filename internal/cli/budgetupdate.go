@@ -96,7 +96,7 @@ func (u *updater) plan(targets []string, s Streams) (int, error) {
 		return ExitUsage, err
 	}
 	o := checkOptions{config: u.config, targets: targets}
-	if u.file, u.sources, err = o.readBudget(within); err != nil {
+	if u.file, u.sources, err = loadBudget(u.config, within); err != nil {
 		return ExitUsage, err
 	}
 	from, err := openBases(u.config, s)
@@ -157,6 +157,9 @@ func (u *updater) measure(t *budget.Target, x string, work *rounds) ([]*measure.
 		return nil, w.BaseErr
 	}
 	for _, m := range w.Runs {
+		if err := compare.Trusted(m); err != nil {
+			return nil, err
+		}
 		for _, f := range m.Facts.Watches {
 			if broken := f.Broken(); broken != "" {
 				return nil, errors.New(broken)

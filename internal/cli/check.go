@@ -190,7 +190,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if err != nil {
 		return nil, nil, err
 	}
-	file, sources, err := o.readBudget(within)
+	file, sources, err := loadBudget(o.config, within)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,7 +238,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 			if err != nil {
 				return nil, nil, err
 			}
-			if m != nil {
+			if m != nil && measure.DryrunClass(m.Facts.Dryrun) != measure.DryrunDidNotRun {
 				measured[t.Name] = m
 			}
 			o.pages.keep(&result)
@@ -298,19 +298,6 @@ func judged(w compare.Workload) compare.TargetResult {
 	}
 	t.Findings = diagnose.Changed(in)
 	return t
-}
-
-// readBudget reads the budget file with all that it includes, and refuses keys
-// that would not be obeyed.
-func (o checkOptions) readBudget(within guard) (*budget.File, map[string][]byte, error) {
-	file, sources, err := loadBudget(o.config, within)
-	if err != nil {
-		return nil, nil, err
-	}
-	if faults := file.Unsupported(); len(faults) > 0 {
-		return nil, nil, budgetError{faults, sources}
-	}
-	return file, sources, nil
 }
 
 // loadBudget reads the budget file with all that it includes, and gives the text

@@ -73,7 +73,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{checkCommand, measureCommand, diffCommand, explainCommand, viewCommand, watchCommand, budgetCommand, actionCommand, commentCommand, versionCommand}
+	return []command{checkCommand, measureCommand, diffCommand, explainCommand, viewCommand, watchCommand, dryrunCommand, budgetCommand, actionCommand, commentCommand, versionCommand}
 }
 
 // usageError is a wrong use of the command line: exit code 2.

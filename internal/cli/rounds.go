@@ -25,7 +25,7 @@ type rounds struct {
 }
 
 // isRun tells that a target is run here to be measured.
-func isRun(t *budget.Target) bool { return t.Run != nil && t.Dryrun == nil }
+func isRun(t *budget.Target) bool { return t.Run != nil || t.Dryrun != nil }
 
 // newRounds prepares for the targets; finish removes what their runs need.
 func newRounds(targets []*budget.Target, from *bases, opt capture.Options, e executor) (r *rounds, finish func(), err error) {

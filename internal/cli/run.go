@@ -21,6 +21,7 @@ import (
 type executor struct {
 	s       Streams
 	quiet   bool
+	hide    bool   // what dry runs write is not shown
 	capture bool   // what frameworks write is turned on
 	keep    string // where the files of runs stay; empty: nowhere
 	temp    *temporary
@@ -53,16 +54,24 @@ func (r *executor) run(t *budget.Target, at side) (*measure.Measurement, error) 
 	}
 	since := info.ModTime()
 	fmt.Fprintf(r.s.Stderr, "peakgate: %s: run %d of the %s\n", t.Name, at.round, at.name)
-	taps, err := r.watch(t, at, dir)
-	if err != nil {
-		return nil, err
-	}
-	m, err := r.measure(t, at, dir, since, taps)
+	m, err := r.once(t, at, dir, since)
 	if err != nil {
 		return nil, at.rename(err, dir)
 	}
 	at.renameInputs(m, dir)
 	return m, nil
+}
+
+// once runs a target: for the device that it names, or here under the watcher.
+func (r *executor) once(t *budget.Target, at side, dir string, since time.Time) (*measure.Measurement, error) {
+	if t.Dryrun != nil {
+		return r.dry(dryrunSpec(t, at), t.Name, dir, at.opt)
+	}
+	taps, err := r.watch(t, at, dir)
+	if err != nil {
+		return nil, err
+	}
+	return r.measure(t, at, dir, since, taps)
 }
 
 // folder makes the folder of one run.
@@ -91,10 +100,7 @@ func (r *executor) watch(t *budget.Target, at side, dir string) (*collect.Collec
 		return nil, err
 	}
 	defer out.Close()
-	stderr, ok := r.s.Stderr.(*os.File)
-	if !ok {
-		stderr = os.Stderr
-	}
+	stderr := r.stderr()
 	cfg := watch.Config{
 		Argv: t.Run.Args, Dir: at.folder, Stdout: stderr, Stderr: stderr, Output: out, Interval: watch.DefaultInterval,
 		PSS: watch.PSSAuto, GPU: watch.GPUPid, Linger: watch.DefaultLinger, Grace: watch.DefaultGrace,
@@ -132,7 +138,7 @@ func workloadEnv(env []string) (kept []string) {
 		name, _, _ := strings.Cut(v, "=")
 		switch {
 		case strings.HasPrefix(name, "PEAKGATE_"), strings.HasPrefix(name, "INPUT_"), strings.HasPrefix(name, "ACTIONS_"):
-		case name == "GITHUB_OUTPUT", name == "GITHUB_ENV", name == "GITHUB_PATH", name == "GITHUB_STATE", name == "GITHUB_STEP_SUMMARY":
+		case name == "GITHUB_TOKEN", name == "GITHUB_OUTPUT", name == "GITHUB_ENV", name == "GITHUB_PATH", name == "GITHUB_STATE", name == "GITHUB_STEP_SUMMARY":
 		default:
 			kept = append(kept, v)
 		}
@@ -296,6 +302,7 @@ func (at side) renameInputs(m *measure.Measurement, dir string) {
 			in.Path += "@" + at.commit
 		}
 	}
+	at.tidy(m, dir)
 	for i, w := range m.Warnings {
 		m.Warnings[i] = at.rename(errors.New(w), dir).Error()
 	}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/peakgate/peakgate/dryrun"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// pretend stands for all frameworks in scripts that set PRETEND: it runs the program,
+// and takes the facts and captures that this leaves in the folder DRYRUN. Of JAX the
+// program is MODULE.sh, and a capture lies in a folder with the name of its device.
+func pretend(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, error) {
+	argv := spec.Argv
+	if module, _, ok := strings.Cut(spec.Argv[0], ":"); ok {
+		argv = []string{"sh", module + ".sh"}
+	}
+	end, err := start(dryrun.Process{Argv: argv, Dir: spec.Dir, Timeout: spec.Timeout, Env: append(slices.Clone(spec.Env), "DRYRUN="+dir)})
+	if err != nil {
+		return nil, err
+	}
+	result := &dryrun.Result{}
+	if end.TimedOut {
+		result.Warnings = append(result.Warnings, "it did not end in time")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "facts.json"))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &result.Facts); err != nil {
+		return nil, err
+	}
+	for i := range result.Facts {
+		f := &result.Facts[i]
+		f.MemoryBytes, f.Capability = measure.Bytes(spec.Memory), spec.Capability
+		found, err := filepath.Glob(filepath.Join(dir, f.Device, "*.p*"))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
+			result.Captures = append(result.Captures, dryrun.Capture{Path: path, Device: f.Device})
+		}
+	}
+	return result, nil
+}
