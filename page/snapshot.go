@@ -91,13 +91,16 @@ func curveOf(lived []torch.Lived, events int64) []int64 {
 	return curve[:events+1]
 }
 
-// segments lists what the allocator had taken from the device at the dump, and gives
-// where in it an address lies.
+// segments lists by address what the allocator had taken from the device at the dump or
+// had given back before, and gives where in it an address lies. What overlaps is one, and
+// what was given back is one with what it touches: expandable segments shrink piece by piece.
 func (b *snapshots) segments(out *View, d *torch.Device) func(l *torch.Lived) *int64 {
-	var y int64
-	type span struct{ from, to uint64 }
-	spans, ys := make([]span, 0, len(d.Segments)), make([]int64, 0, len(d.Segments))
-	for i, g := range d.Segments {
+	type area struct {
+		from, to uint64
+		kind     string
+	}
+	var areas []area
+	for _, g := range d.Segments {
 		kind := "large blocks"
 		if g.Small {
 			kind = "small blocks"
@@ -105,21 +108,40 @@ func (b *snapshots) segments(out *View, d *torch.Device) func(l *torch.Lived) *i
 		if g.Expandable {
 			kind += ", expandable"
 		}
-		if i < 4*b.buffers {
-			out.Allocations = append(out.Allocations, Allocation{Index: int64(i), Kind: fmt.Sprintf("segment of %s, stream %d", kind, g.Stream), Bytes: g.TotalSize, Y: y})
+		areas = append(areas, area{g.Address, g.Address + uint64(g.TotalSize), fmt.Sprintf("segment of %s, stream %d", kind, g.Stream)})
+	}
+	for _, s := range b.s.GivenBack(d) {
+		areas = append(areas, area{s.Address, s.Address + uint64(s.Bytes), ""})
+	}
+	slices.SortStableFunc(areas, func(a, b area) int { return cmp.Compare(a.from, b.from) })
+	merged := areas[:0]
+	var last string // kind of what reaches the end of the last
+	for _, a := range areas {
+		n := len(merged) - 1
+		if n >= 0 && (a.from < merged[n].to || a.from == merged[n].to && (a.kind == "" || last == "")) {
+			if a.to >= merged[n].to {
+				merged[n].to, last = a.to, a.kind
+			}
+			merged[n].kind = cmp.Or(merged[n].kind, a.kind)
+			continue
 		}
-		spans, ys = append(spans, span{g.Address, g.Address + uint64(g.TotalSize)}), append(ys, y)
-		y += g.TotalSize
+		merged, last = append(merged, a), a.kind
+	}
+	var y int64
+	for i, a := range merged[:min(len(merged), 4*b.buffers)] {
+		size := int64(a.to - a.from)
+		out.Allocations = append(out.Allocations, Allocation{Index: int64(i), Kind: cmp.Or(a.kind, "given back before the dump"), Bytes: size, Y: y})
+		y += size
 	}
 	return func(l *torch.Lived) *int64 {
-		i, found := slices.BinarySearchFunc(spans, l.Address, func(s span, a uint64) int { return cmp.Compare(s.from, a) })
+		i, found := slices.BinarySearchFunc(merged, l.Address, func(s area, a uint64) int { return cmp.Compare(s.from, a) })
 		if !found {
 			i--
 		}
-		if i < 0 || i >= len(out.Allocations) || l.Address+uint64(l.Bytes) > spans[i].to {
+		if i < 0 || i >= len(out.Allocations) || l.Address+uint64(l.Bytes) > merged[i].to {
 			return nil
 		}
-		at := ys[i] + int64(l.Address-spans[i].from)
+		at := out.Allocations[i].Y + int64(l.Address-merged[i].from)
 		return &at
 	}
 }
@@ -136,11 +158,11 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 		l := &lived[i]
 		site := clean(b.s.Site(l.Stack))
 		f := Buffer{
-			ID: fmt.Sprintf("e%d", l.Start), Name: site, Kind: "Block", Class: "allocated in the recording", Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
+			ID: fmt.Sprintf("e%d", l.Start), Name: site, Kind: "Block", Class: l.Class, Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
 			Start: int(l.Start), End: int(l.End), AtPeak: atPeak(i), Y: places(l), Source: site,
 		}
 		if l.Start == 0 {
-			f.ID, f.Class = fmt.Sprintf("a%x", l.Address), "allocated before the recording"
+			f.ID, f.Class = fmt.Sprintf("a%x", l.Address), "before_the_recording"
 		}
 		ids[f.ID]++
 		if n := ids[f.ID]; n > 1 {

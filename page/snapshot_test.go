@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -113,6 +114,60 @@ func TestSnapshotBlocks(t *testing.T) {
 	}
 	if pairs < 1000 {
 		t.Errorf("compared %d pairs", pairs)
+	}
+}
+
+// TestGivenBack: blocks of segments that the allocator had returned before the dump have
+// their places too.
+func TestGivenBack(t *testing.T) {
+	for _, name := range []string{"torch/thrash.pickle.gz", "torch/oom_frag_expandable.pickle"} {
+		v := load(t, fixture(name)).Views[0]
+		given, within := 0, 0
+		for _, a := range v.Allocations {
+			if a.Kind != "given back before the dump" {
+				continue
+			}
+			given++
+			for _, b := range v.Buffers {
+				if b.Y != nil && *b.Y >= a.Y && *b.Y+b.Bytes <= a.Y+a.Bytes {
+					within++
+				}
+			}
+		}
+		for _, b := range v.Buffers {
+			if b.Y == nil {
+				t.Errorf("%s: block %s of %d bytes has no place", name, b.ID, b.Bytes)
+			}
+		}
+		if name == "torch/thrash.pickle.gz" && (given == 0 || within < 10) {
+			t.Errorf("%s: %d blocks in %d areas that were given back", name, within, given)
+		}
+	}
+}
+
+// TestSnapshotClasses: each block says what it is for, as far as the recording tells.
+func TestSnapshotClasses(t *testing.T) {
+	sum := func(name string) map[string]int64 {
+		out := map[string]int64{}
+		for _, b := range load(t, fixture(name)).Views[0].Buffers {
+			if b.AtPeak {
+				out[b.Class] += b.Bytes
+			}
+		}
+		return out
+	}
+	head, base := sum("regression/torch/head.pickle"), sum("regression/torch/base.pickle")
+	for _, class := range []string{measure.ClassParameter, measure.ClassOptimizer} {
+		if head[class] == 0 || math.Abs(float64(head[class]-base[class])) > 0.01*float64(base[class]) { // the smallest blocks are left out
+			t.Errorf("%s: %d bytes, %d in the base: want about the same, it is one model", class, head[class], base[class])
+		}
+	}
+	// The base computes activations again in the backward pass, the head keeps them.
+	if more := head[measure.ClassActivation] - base[measure.ClassActivation]; more < 48<<20 {
+		t.Errorf("activations grew by %d bytes, want most of 51.92 MiB", more)
+	}
+	if sum("torch/ring_500.pickle")["before_the_recording"] == 0 {
+		t.Error("no block is from before the recording")
 	}
 }
 

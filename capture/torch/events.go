@@ -29,4 +29,4 @@ func (s *Snapshot) Events(d *Device) (events iter.Seq[Event], whole bool) {
 }
 
 // Source is the user's line that Site names; nil where there is none.
-func (s *Snapshot) Source(id StackID) *measure.Source { return s.site(id).place() }
+func (s *Snapshot) Source(id StackID) *measure.Source { return s.names().of(id).place() }

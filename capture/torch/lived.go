@@ -2,7 +2,10 @@ package torch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+
+	"github.com/peakgate/peakgate/measure"
 )
 
 // Lived is a block with the events between which it was live. Events count from 1:
@@ -13,6 +16,37 @@ type Lived struct {
 	Bytes      int64 // as asked for
 	Stack      StackID
 	Start, End int64
+	Class      string // measure.ClassActivation and others; unknown of what was live before the recording
+	fate       fate
+}
+
+// Span is a range of addresses.
+type Span struct {
+	Address uint64
+	Bytes   int64
+}
+
+// GivenBack gives the memory that the allocator of a device returned during the
+// recording, by address, each address once. Ranges may overlap, and may have been taken
+// again. Nil unless Options.Record was set.
+func (s *Snapshot) GivenBack(d *Device) (out []Span) {
+	for _, address := range slices.Sorted(maps.Keys(d.trace.returned)) {
+		out = append(out, Span{address, d.trace.returned[address]})
+	}
+	return out
+}
+
+// maxReturned is how many ranges of a device are kept for GivenBack, the oldest.
+const maxReturned = 1 << 16
+
+// gaveBack notes that a range was returned.
+func (t *trace) gaveBack(address uint64, size int64) {
+	if t.returned == nil {
+		t.returned = map[uint64]int64{}
+	}
+	if n, ok := t.returned[address]; ok || len(t.returned) < maxReturned {
+		t.returned[address] = max(n, size)
+	}
 }
 
 // Lived gives the blocks of a device in the order in which they came to life; nil
@@ -24,17 +58,27 @@ func (s *Snapshot) Lived(d *Device) []Lived {
 	}
 	t, end := d.trace, d.History.Events+1
 	out := slices.Clone(t.lived)
-	t.live.all(func(b liveBlock) { out = append(out, Lived{b.addr, b.size, b.stack, b.event, end}) })
+	t.live.all(func(b liveBlock) {
+		out = append(out, Lived{Address: b.addr, Bytes: b.size, Stack: b.stack, Start: b.event, End: end, fate: b.fate})
+	})
 	for _, g := range d.Segments {
 		for _, b := range g.Blocks {
 			if (b.State == Allocated || b.State == PendingFree) && t.live.find(b.Address).event == 0 {
-				out = append(out, Lived{b.Address, b.Requested, b.Stack, 0, end})
+				out = append(out, Lived{Address: b.Address, Bytes: b.Requested, Stack: b.Stack, End: end})
 			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Lived) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Address, b.Address))
 	})
+	w := newTeller(s, d, s.names(), nil)
+	for i := range out {
+		l := &out[i]
+		l.Class = measure.ClassUnknown
+		if l.Start > 0 {
+			l.Class, _ = w.classOf(l.Stack, l.fate)
+		}
+	}
 	return out
 }
 
@@ -55,11 +99,12 @@ func (s *Snapshot) StepEvents(d *Device) (name string, events []int64) {
 }
 
 // Site names where a stack allocates: the innermost line of the user's own code.
-func (s *Snapshot) Site(id StackID) string { return s.site(id).display() }
+func (s *Snapshot) Site(id StackID) string { return s.names().of(id).display() }
 
-func (s *Snapshot) site(id StackID) site {
+// names are the sites of all stacks.
+func (s *Snapshot) names() *sites {
 	if s.named == nil {
 		s.named = newSites(s)
 	}
-	return s.named.of(id)
+	return s.named
 }

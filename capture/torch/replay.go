@@ -57,7 +57,8 @@ type trace struct {
 
 	start, end int64 // times of the first and the last event; 0: not written
 
-	lived []Lived // freed blocks, where that is asked for
+	lived    []Lived          // freed blocks, where that is asked for
+	returned map[uint64]int64 // and the sizes of what was given back, by address
 
 	ring    []entry // the newest events, where only these are wanted
 	dropped int64
@@ -167,7 +168,7 @@ func (t *trace) fold(m *machine, e *entry) error {
 			b = liveBlock{addr: e.addr, size: size, stack: BeforeRecording}
 		}
 		if m.record {
-			t.lived = append(t.lived, Lived{b.addr, b.size, b.stack, b.event, i})
+			t.lived = append(t.lived, Lived{Address: b.addr, Bytes: b.size, Stack: b.stack, Start: b.event, End: i, fate: b.fate})
 		}
 		stack = b.stack
 		for k := range t.moments {
@@ -196,6 +197,9 @@ func (t *trace) fold(m *machine, e *entry) error {
 		}
 	case SegmentFree, SegmentUnmap:
 		t.segment(m, e)
+		if m.record {
+			t.gaveBack(e.addr, size)
+		}
 		t.reserved.add(-size)
 		if t.reserved.now < -sumLimit {
 			return errSum

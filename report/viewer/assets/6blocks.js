@@ -25,7 +25,7 @@ movers.push(() => {
   blocks.node.append(blocks.inner(...places, ...rectangles(drawn().map((b) => blockOf(b, most))), svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: blocks.area }), blockBox));
   const lost = view.buffers.length - drawn().length + (view.left_out?.count ?? 0);
   byId("timeline-note").textContent = "Height: size. Width: live range. " + (view.padded ? "Place: offset in its allocation, allocations stacked. Empty space in the temporary block is fragmentation." :
-    "Place: address in the segments that the allocator had at the dump, segments stacked. Blocks of segments that were given back are not drawn.") +
+    "Place: address in the segments that the allocator had at the dump or had given back before, stacked.") +
     (lost > 0 ? ` ${lost} buffers are not drawn: they are small, or the capture does not tell their place.` : "");
 });
 

@@ -26,7 +26,7 @@ markers.push(function card() {
     rows.push(["Padding", bytes(b.padding)]);
   }
   if (!b.group) {
-    rows.push(["Shape", b.shape], ["Framework operation", b.op], ["HLO opcode", b.opcode], ["Allocation type", b.kind], ["Used as", b.class.replace("_", " ")],
+    rows.push(["Shape", b.shape], ["Framework operation", b.op], ["HLO opcode", b.opcode], ["Allocation type", b.kind], ["Used as", b.class.replaceAll("_", " ")],
       ["Live", `positions ${b.start} to ${b.end}${b.at_peak ? ", at the peak" : ""}`], ["Source", b.source]);
     if (partner(state.view)) rows.push(["In the base", b.was ? `${bytes(b.was.bytes)} (${signed(b.bytes - b.was.bytes)}), ${b.was.name}${b.was.at_peak ? ", at the peak" : ""}` : "none like it"]);
   }
