@@ -19,7 +19,7 @@ type failure struct {
 }
 
 // judge runs the program as often as it takes to tell how far its numbers can be
-// trusted. The captures are those of the first run.
+// trusted. The captures are those of the first run that gave any.
 func (r *runner) judge() (*dryrun.Result, error) {
 	fill := "0"
 	if r.spec.Assume != "" {
@@ -31,18 +31,18 @@ func (r *runner) judge() (*dryrun.Result, error) {
 	}
 	f := r.fact(first)
 	result := &dryrun.Result{Warnings: first.warnings}
-	failed := first.failure(r)
+	failed, measured := first.failure(r), first
 	switch {
 	case r.spec.Assume == "" && f.Reads > 0 && (failed == nil || failed.values):
-		if err := r.compare(&f, first, failed); err != nil {
+		if measured, err = r.compare(&f, first, failed); err != nil {
 			return nil, err
 		}
 	case failed != nil:
 		f.Class, f.Reasons = measure.DryrunDidNotRun, []measure.DryrunReason{failed.DryrunReason}
 	}
 	if f.Class != measure.DryrunDidNotRun {
-		r.fit(&f, first)
-		for _, p := range first.processes {
+		r.fit(&f, measured)
+		for _, p := range measured.processes {
 			result.Captures = append(result.Captures, dryrun.Capture{Path: p.path})
 		}
 	}
@@ -148,7 +148,11 @@ func (o *outcome) failure(r *runner) *failure {
 	case o.end.Signal != "":
 		return because(true, nil, "it was ended by %s", o.end.Signal)
 	case o.end.Code != 0 && !out && raised.Error != "":
-		return because(true, raised.ErrorAt, "it ended with exit code %d: %s", o.end.Code, raised.Error)
+		text := fmt.Sprintf("it ended with exit code %d: %s", o.end.Code, raised.Error)
+		if len(o.notes.missing) > 0 {
+			text += "; the pretend device has no " + strings.Join(o.notes.missing[:min(3, len(o.notes.missing))], ", ")
+		}
+		return because(true, raised.ErrorAt, "%s", text)
 	case o.end.Code != 0 && !out:
 		return because(true, nil, "it ended with exit code %d", o.end.Code)
 	case !o.loaded:
@@ -162,6 +166,8 @@ func (o *outcome) failure(r *runner) *failure {
 		switch {
 		case p.fault != nil:
 			return because(false, nil, "%s", oneLine(p.fault.Error()))
+		case p.report == nil && !p.oom:
+			return because(false, nil, "a process that used a device left no report that can be read")
 		case p.report != nil && p.report.Torch != r.libraries.TorchVersion:
 			return because(false, nil, "it ran with torch %s of %s, and %s was found before: name the Python that runs", p.report.Torch, p.report.Root, r.libraries.TorchVersion)
 		}
@@ -175,34 +181,36 @@ func (o *outcome) failure(r *runner) *failure {
 }
 
 // compare runs the program with the other value and tells whether it allocates alike.
-func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure) error {
+// It gives the run to be measured.
+func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure) (measured *outcome, err error) {
 	second, err := r.run("1")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer os.RemoveAll(second.dir)
+	measured = first
 	other := second.failure(r)
 	if failed != nil && other != nil {
 		f.Class, f.Reasons = measure.DryrunDidNotRun, []measure.DryrunReason{failed.DryrunReason}
 		if other.Text != failed.Text {
 			f.Reasons = append(f.Reasons, with1(other))
 		}
-		return nil
+		return first, nil
 	}
-	var steered []measure.DryrunReason
+	var steered measure.DryrunReason
 	switch {
 	case failed != nil:
-		steered = append(steered, with0(failed))
+		steered, measured = with0(failed), second
 	case other != nil:
-		steered = append(steered, with1(other))
+		steered = with1(other)
 	default:
+		defer os.RemoveAll(second.dir)
 		p, text := r.parts(first, second)
 		if text == "" {
-			return nil
+			return first, nil
 		}
 		third, err := r.run("0")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer os.RemoveAll(third.dir)
 		if third.failure(r) != nil {
@@ -210,11 +218,11 @@ func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure)
 		} else if q, again := r.parts(first, third); again != "" {
 			p, text = q, "it allocates otherwise from run to run, also where it reads the same values: fix its seeds, and have it write nothing that it reads again"
 		}
-		steered = append(steered, measure.DryrunReason{Text: text, Source: p.source()})
+		steered = measure.DryrunReason{Text: text, Source: p.source()}
 	}
 	f.Class = measure.DryrunValueDependent
-	f.Reasons = append(append(steered, r.countsDiffer(first, second)...), f.Reasons...)
-	return nil
+	f.Reasons = slices.Concat([]measure.DryrunReason{steered}, r.countsDiffer(first, second), f.Reasons)
+	return measured, nil
 }
 
 func with0(f *failure) measure.DryrunReason {

@@ -8,11 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/peakgate/peakgate/dryrun/torch/pretend"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -139,27 +139,20 @@ func oneLine(text string) string {
 }
 
 // notes are what the pretend libraries wrote down in the processes of a run.
-type notes struct{ unsupported, assumptions []string }
-
-var notesName = regexp.MustCompile(`^notes-\d+$`)
+type notes struct{ unsupported, assumptions, missing []string }
 
 // readNotes reads the notes of all processes, each one once.
 func readNotes(dir string) (n notes) {
-	entries, _ := os.ReadDir(dir)
-	files := 0
-	for _, e := range entries {
-		if !notesName.MatchString(e.Name()) || files == maxReports {
-			continue
-		}
-		files++
-		f, err := os.Open(filepath.Join(dir, e.Name()))
+	paths, _ := pretend.Notes(dir)
+	for _, path := range paths[:min(len(paths), maxReports)] {
+		f, err := os.Open(path)
 		if err != nil {
 			continue
 		}
 		lines := bufio.NewScanner(io.LimitReader(f, maxNotes))
 		for lines.Scan() {
 			kind, name, _ := strings.Cut(oneLine(lines.Text()), " ")
-			list := map[string]*[]string{"unsupported": &n.unsupported, "assumption": &n.assumptions}[kind]
+			list := map[string]*[]string{"unsupported": &n.unsupported, "assumption": &n.assumptions, "missing": &n.missing}[kind]
 			if list != nil && name != "" && len(*list) < maxReads && !slices.Contains(*list, name) {
 				*list = append(*list, name)
 			}

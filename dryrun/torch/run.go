@@ -51,6 +51,9 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 	if err != nil {
 		return nil, err
 	}
+	if !slices.Contains(libraries.Capabilities, spec.Capability) {
+		return nil, fmt.Errorf("capability %s: torch %s has no code for it; it has for %s", spec.Capability, libraries.TorchVersion, strings.Join(libraries.Capabilities, ", "))
+	}
 	r := &runner{spec: spec, dir: dir, start: start, libraries: libraries}
 	result, err := r.judge()
 	if err != nil {

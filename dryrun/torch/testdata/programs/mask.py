@@ -1,6 +1,6 @@
 """A selection by a mask: x[x > 0]"""
 # class: value_dependent
-# source: 6
+# source: 7
 import torch
 
 x = torch.randn(1000, 64, device="cuda")
