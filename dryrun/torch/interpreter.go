@@ -19,7 +19,7 @@ var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
 // first line names (torchrun, accelerate, any script that pip installs), or that of the
 // PATH, which a shell script calls.
 func interpreter(spec dryrun.Spec) (string, error) {
-	path := variable(spec.Env, "PATH")
+	path := dryrun.Variable(spec.Env, "PATH")
 	if spec.Python != "" {
 		return find(spec.Python, path, spec.Dir)
 	}
@@ -92,33 +92,4 @@ func find(name, path, dir string) (string, error) {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-}
-
-// variable is the value of a variable; of several the last counts.
-func variable(env []string, name string) (value string) {
-	for _, v := range env {
-		if rest, ok := strings.CutPrefix(v, name+"="); ok {
-			value = rest
-		}
-	}
-	return value
-}
-
-// with is an environment with a variable set.
-func with(env []string, name, value string) []string {
-	var out []string
-	for _, v := range env {
-		if !strings.HasPrefix(v, name+"=") {
-			out = append(out, v)
-		}
-	}
-	return append(out, name+"="+value)
-}
-
-// before puts a path before those of a variable.
-func before(env []string, name, path string) []string {
-	if old := variable(env, name); old != "" {
-		path += string(filepath.ListSeparator) + old
-	}
-	return with(env, name, path)
 }

@@ -152,20 +152,20 @@ func (r *runner) run(fill string) (*outcome, error) {
 // environment is the program's: what is set is for it alone.
 func (r *runner) environment(fill string, h *hook.Hook) []string {
 	env := slices.Clone(r.spec.Env)
-	if variable(env, "PYTHONHASHSEED") == "" {
+	if dryrun.Variable(env, "PYTHONHASHSEED") == "" {
 		// Else sets of texts, and what is allocated in their order, differ from run to run.
-		env = with(env, "PYTHONHASHSEED", "0")
+		env = dryrun.With(env, "PYTHONHASHSEED", "0")
 	}
-	env = before(env, "LD_LIBRARY_PATH", r.libraries.Dir)
-	env = before(env, "PYTHONPATH", h.Python)
-	env = with(env, hook.Variable, h.Dir)
-	env = with(env, "PEAKGATE_DRYRUN_LIBRARIES", strings.Join(r.libraries.Preload, string(filepath.ListSeparator)))
-	env = with(env, "PEAKGATE_DRYRUN_DEADLINE", strconv.FormatInt(time.Now().Add(r.spec.Timeout).Unix(), 10))
+	env = dryrun.Before(env, "LD_LIBRARY_PATH", r.libraries.Dir)
+	env = dryrun.Before(env, "PYTHONPATH", h.Python)
+	env = dryrun.With(env, hook.Variable, h.Dir)
+	env = dryrun.With(env, "PEAKGATE_DRYRUN_LIBRARIES", strings.Join(r.libraries.Preload, string(filepath.ListSeparator)))
+	env = dryrun.With(env, "PEAKGATE_DRYRUN_DEADLINE", strconv.FormatInt(time.Now().Add(r.spec.Timeout).Unix(), 10))
 	claim := pretend.Claim{Devices: r.spec.Devices, Memory: r.spec.Memory, Context: r.spec.Context,
 		Capability: r.spec.Capability, Reads: map[string]string{"0": pretend.Zero, "1": pretend.One}[fill], Dir: h.Dir}
 	for _, v := range claim.Environ() {
 		name, value, _ := strings.Cut(v, "=")
-		env = with(env, name, value)
+		env = dryrun.With(env, name, value)
 	}
 	return env
 }
