@@ -3,6 +3,7 @@ package jax
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,7 @@ func (r *run) fact(end dryrun.End, plan error) measure.DryrunFact {
 		r.fit(&f)
 	default:
 		f.Class = measure.DryrunDidNotRun
-		f.Reasons = []measure.DryrunReason{{Text: r.why(end, plan), Source: r.answer.Place}}
+		f.Reasons = []measure.DryrunReason{{Text: r.why(end, plan), Source: r.source()}}
 	}
 	if full {
 		f.Fits, f.FitsReason = measure.FitsNo, firstLine(r.answer.Error)
@@ -46,6 +47,23 @@ func (r *run) fact(end dryrun.End, plan error) measure.DryrunFact {
 		f.Reasons = []measure.DryrunReason{{Text: "on its device XLA times the kernels of matrix products and convolutions and may choose others, with other workspaces; here it takes the default ones"}}
 	}
 	return f
+}
+
+// source is the user's line, relative to the root of the project where it is in it.
+func (r *run) source() *measure.Source {
+	p := r.answer.Place
+	if p == nil || r.spec.Root == "" {
+		return p
+	}
+	dir, err := filepath.Abs(r.spec.Dir)
+	if err != nil {
+		return p
+	}
+	rel, err := filepath.Rel(r.spec.Root, filepath.Join(dir, p.File))
+	if err != nil || !filepath.IsLocal(rel) {
+		return p
+	}
+	return &measure.Source{File: filepath.ToSlash(rel), Line: p.Line}
 }
 
 // outOfMemory tells what XLA says when a program does not fit, of any memory.
@@ -75,17 +93,12 @@ func (r *run) fit(f *measure.DryrunFact) {
 
 // fraction is what JAX takes of a GPU, as the environment says.
 func (r *run) fraction() float64 {
-	part := fraction
-	for _, v := range r.spec.Env {
-		for _, name := range []string{"XLA_PYTHON_CLIENT_MEM_FRACTION=", "XLA_CLIENT_MEM_FRACTION="} {
-			if value, ok := strings.CutPrefix(v, name); ok {
-				if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n <= 1 {
-					part = n
-				}
-			}
+	for _, name := range []string{"XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"} {
+		if n, err := strconv.ParseFloat(dryrun.Variable(r.spec.Env, name), 64); err == nil && n > 0 && n <= 1 {
+			return n
 		}
 	}
-	return part
+	return fraction
 }
 
 // why tells why there is no plan.

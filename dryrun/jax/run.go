@@ -169,9 +169,12 @@ func (r *run) start(start dryrun.Start, script string) (end dryrun.End, err erro
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return end, err
 	}
-	env := append([]string{"TF_CPP_MIN_LOG_LEVEL=2"}, r.spec.Env...)
+	env := append([]string{"TF_CPP_MIN_LOG_LEVEL=2"}, r.spec.Env...) // the user's counts
+	for name, value := range r.environment() {
+		env = dryrun.With(env, name, value)
+	}
 	return start(dryrun.Process{
-		Argv: []string{r.python, script, path}, Env: append(env, r.environment()...),
+		Argv: []string{r.python, script, path}, Env: env,
 		Dir: r.spec.Dir, Timeout: cmp.Or(r.spec.Timeout, timeout),
 	})
 }

@@ -69,7 +69,7 @@ func play(t *testing.T, spec dryrun.Spec, p pretend) (*dryrun.Result, []dryrun.P
 }
 
 func spec(targets ...string) dryrun.Spec {
-	return dryrun.Spec{Framework: dryrun.JAX, Argv: []string{"train:step"}, Dir: "/work", Env: []string{"A=1", "JAX_PLATFORMS=tpu"}, Python: "python3.11", Targets: targets}
+	return dryrun.Spec{Framework: dryrun.JAX, Argv: []string{"train:step"}, Dir: "/repo/sub", Root: "/repo", Env: []string{"A=1", "JAX_PLATFORMS=tpu"}, Python: "python3.11", Targets: targets}
 }
 
 const (
@@ -98,11 +98,11 @@ func TestRequests(t *testing.T) {
 		if q.Function != "train:step" || q.Topology != want.topology || !strings.Contains(string(options), want.options) || !strings.Contains(q.Flags, want.flag) {
 			t.Errorf("%s: %+v", want.label, q)
 		}
-		if !slices.Contains(p.Env, want.env) || p.Dir != "/work" || p.Argv[0] != "python3.11" || p.Timeout != timeout {
+		if !slices.Contains(p.Env, want.env) || p.Dir != "/repo/sub" || p.Argv[0] != "python3.11" || p.Timeout != timeout {
 			t.Errorf("%s: %+v", want.label, p)
 		}
 		// The user's variables are there, and ours count.
-		if i, j := slices.Index(p.Env, "JAX_PLATFORMS=tpu"), slices.Index(p.Env, "JAX_PLATFORMS=cpu"); i < 0 || j < i {
+		if !slices.Contains(p.Env, "A=1") || dryrun.Variable(p.Env, "JAX_PLATFORMS") != "cpu" {
 			t.Errorf("%s: %v", want.label, p.Env)
 		}
 		if c := r.Captures[i]; c.Device != want.label || filepath.Base(c.Path) != strings.ReplaceAll(want.label, ":", "-")+".hlo.pb" {
@@ -195,7 +195,7 @@ func TestDidNotRun(t *testing.T) {
 			t.Errorf("%s: %+v, captures %v", c.name, f, r.Captures)
 			continue
 		}
-		if s := f.Reasons[0].Source; strings.Contains(c.answer, `"place"`) != (s != nil) {
+		if s := f.Reasons[0].Source; strings.Contains(c.answer, `"place"`) != (s != nil) || s != nil && *s != (measure.Source{File: "sub/train.py", Line: 3}) {
 			t.Errorf("%s: source %v", c.name, s)
 		}
 	}

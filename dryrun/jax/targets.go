@@ -126,14 +126,16 @@ func (t *target) flags() string {
 }
 
 // environment is what JAX's plugin wants in order to work without its device.
-func (t *target) environment() []string {
-	env := []string{"JAX_PLATFORMS=cpu", "JAX_ENABLE_COMPILATION_CACHE=false"}
+func (t *target) environment() map[string]string {
+	env := map[string]string{"JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "false"}
 	switch t.platform {
 	case cuda:
-		return append(env, "JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1")
+		env["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 	case tpu:
-		// The type of the machine is not that of the topology, which alone counts: any will do.
-		return append(env, "TPU_SKIP_MDS_QUERY=1", "TPU_ACCELERATOR_TYPE=v5litepod-4", "TPU_WORKER_HOSTNAMES=localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD=1")
+		env["TPU_SKIP_MDS_QUERY"] = "1"
+		env["TPU_WORKER_HOSTNAMES"] = "localhost"
+		env["TPU_ACCELERATOR_TYPE"] = "v5litepod-4" // of the machine; the topology alone counts
+		env["ALLOW_MULTIPLE_LIBTPU_LOAD"] = "1"
 	}
 	return env
 }
