@@ -127,11 +127,11 @@ func judged(t *testing.T, spec dryrun.Spec, runs ...left) (*dryrun.Result, strin
 		if p.Quiet != (len(fills) > 0) {
 			t.Errorf("run %d: quiet is %v", len(fills), p.Quiet)
 		}
-		fills = append(fills, variable(p.Env, "PRETEND_READS"))
+		fills = append(fills, dryrun.Variable(p.Env, "PRETEND_READS"))
 		if len(fills) > len(runs) {
 			t.Fatalf("run %d is one too many", len(fills))
 		}
-		this, dir := runs[len(fills)-1], variable(p.Env, hook.Variable)
+		this, dir := runs[len(fills)-1], dryrun.Variable(p.Env, hook.Variable)
 		files := map[string]string{"loaded": ""}
 		for name, text := range this.files {
 			files[name] = text

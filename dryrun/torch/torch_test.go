@@ -112,7 +112,7 @@ func needTorch(t *testing.T) (python string, env []string) {
 			env = append(env, v)
 		}
 	}
-	return python, before(env, "PATH", filepath.Dir(python))
+	return python, dryrun.Before(env, "PATH", filepath.Dir(python))
 }
 
 // started runs processes and keeps what the first one printed.
@@ -126,7 +126,7 @@ func (s *started) start(p dryrun.Process) (dryrun.End, error) {
 	name := p.Argv[0]
 	if !strings.Contains(name, "/") {
 		var err error
-		if name, err = find(name, variable(p.Env, "PATH"), p.Dir); err != nil {
+		if name, err = find(name, dryrun.Variable(p.Env, "PATH"), p.Dir); err != nil {
 			return dryrun.End{}, err
 		}
 	}
@@ -176,7 +176,7 @@ func TestPrograms(t *testing.T) {
 			}
 			timeout, _ := time.ParseDuration(p.says["timeout"])
 			s := &started{}
-			result, err := Run(dryrun.Spec{Argv: argv, Dir: "testdata/programs", Env: with(env, "PYTHONDONTWRITEBYTECODE", "1"), Memory: number("memory", 0),
+			result, err := Run(dryrun.Spec{Argv: argv, Dir: "testdata/programs", Env: dryrun.With(env, "PYTHONDONTWRITEBYTECODE", "1"), Memory: number("memory", 0),
 				Devices: int(number("devices", 1)), Assume: p.says["assume"], Timeout: timeout}, t.TempDir(), s.start)
 			if err != nil {
 				t.Fatal(err)
