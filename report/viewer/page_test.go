@@ -448,6 +448,10 @@ func testBase(t *testing.T, b *browser, file string, p *page.Page) {
 	if drawn < 0.999 || drawn > 1.001 {
 		t.Errorf("the base's curve ends at %.3f of the width", drawn)
 	}
+	// The head is higher almost everywhere: what is shaded is a few areas, not a line a column.
+	if got := b.attribute("#curve .grew", "d"); strings.Count(got, "M") > 20 || strings.Count(got, "M") != strings.Count(got, "Z") {
+		t.Errorf("%d areas are shaded", strings.Count(got, "M"))
+	}
 	// Single buffers: what grew most first, each against its counterpart.
 	var rows [][]string
 	b.eval(`[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`, &rows)

@@ -35,8 +35,9 @@ const signed = (n) => (n > 0 ? "+" : "") + amount(n);
 function prepare(view) {
   if (view.atPeak) return view;
   const base = partner(view);
+  view.places = [0, 1].map((side) => (view.anchors ?? []).map((a) => a[side]));
   view.width = view.steps + 1; // positions of the curve
-  if (base && view.space === "sampled") view.width = Math.max(view.width, Math.ceil(along(view.anchors, base.steps + 1, 0)));
+  if (base && view.space === "sampled") view.width = Math.max(view.width, Math.ceil(along(view, base.steps + 1, 0)));
   view.padded = view.order === undefined; // the capture tells sizes without padding
   view.buffers.forEach((b, i) => {
     Object.assign(b, { colour: i % colours, padding: b.bytes - b.unpadded, function: b.source?.replace(/:\d+/, "") });
@@ -65,11 +66,12 @@ const partner = (view) => page.base?.views[view.base - 1];
 
 // along lays a position of the base (side 0) or of the head (side 1) on the other side:
 // anchors are where both do the same, and between them it is stretched.
-function along(anchors, x, side) {
-  if (!anchors?.length) return x;
-  const other = 1 - side, i = indexAt(anchors.map((a) => a[side]), x);
-  const a = anchors[i], b = x < a[side] ? undefined : anchors[i + 1];
-  return b ? a[other] + (x - a[side]) / (b[side] - a[side]) * (b[other] - a[other]) : a[other] + x - a[side];
+function along(view, x, side) {
+  const here = view.places[side], there = view.places[1 - side];
+  if (here.length === 0) return x;
+  const i = indexAt(here, x), next = i + 1;
+  if (x < here[i] || next === here.length) return there[i] + x - here[i];
+  return there[i] + (x - here[i]) / (here[next] - here[i]) * (there[next] - there[i]);
 }
 
 // indexAt gives the last of ascending positions that is not after x.

@@ -8,32 +8,34 @@ function heightOf(view) { // the height of the chart, in bytes
   return Math.max(view.peak?.bytes ?? 0, base?.peak?.bytes ?? 0, 1) * 1.08;
 }
 
-// corners gives the curve's corners in the plot, each where place lays it; of a plan
-// without a trace, one level.
-function corners(view, values, place) {
+// corners gives the curve's corners that are seen, each where place lays it; of a plan
+// without a trace, one level. back is the way back from there.
+function corners(view, values, place, back) {
   const most = heightOf(state.view), traced = view.curve.x.length > 0;
   const xs = traced ? view.curve.x : view.peak ? [0] : [];
   const level = (i) => curve.area * (1 - (traced ? values[i] : view.peak.bytes) / most);
+  const last = xs.length && indexAt(xs, back(state.to));
   let d = "";
-  xs.forEach((x, i) => {
-    const at = across(curve, place(x)).toFixed(2);
-    d += i === 0 ? `M${at} ${level(i).toFixed(2)}` : `H${at}V${level(i).toFixed(2)}`;
-  });
-  return d && d + `H${across(curve, traced ? place(view.steps + 1) : state.view.width).toFixed(2)}`;
+  for (let i = xs.length && indexAt(xs, back(state.from)); i <= last && i < xs.length; i++) {
+    const at = across(curve, place(xs[i])).toFixed(2);
+    d += d === "" ? `M${at} ${level(i).toFixed(2)}` : `H${at}V${level(i).toFixed(2)}`;
+  }
+  const end = last + 1 < xs.length ? place(xs[last + 1]) : traced ? place(view.steps + 1) : state.view.width;
+  return d && d + `H${across(curve, end).toFixed(2)}`;
 }
 
 function drawCurve() {
   const view = state.view, base = partner(view), most = heightOf(view);
-  const same = (x) => x, laid = (x) => along(view.anchors, x, 0);
+  const same = (x) => x, laid = (x) => along(view, x, 0), back = (x) => along(view, x, 1);
   curve.clear();
   sizes(curve, most);
   positions(curve);
   band = svg("rect", { class: "band", visibility: "hidden" });
   cursorLine = svg("line", { class: "cursor", y1: 0, y2: curve.area, visibility: "hidden" });
   const parts = [...(base ? differences(view, base, most) : []), band,
-    view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, same) }),
-    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, laid) }),
-    svg("path", { class: "live", d: corners(view, view.curve.bytes, same) })];
+    view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, same, same) }),
+    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, laid, back) }),
+    svg("path", { class: "live", d: corners(view, view.curve.bytes, same, same) })];
   if (view.peak) {
     const x = across(curve, view.peak.x);
     const y = curve.area * (1 - view.peak.bytes / most);
@@ -75,13 +77,23 @@ function laidBy(view) {
 function differences(view, base, most) {
   if (view.curve.x.length === 0 || base.curve.x.length === 0) return [];
   const paths = { grew: "", shrank: "" };
+  const y = (n) => (curve.area * (1 - n / most)).toFixed(1);
+  let name = "", upper = "", lower = ""; // the area that is being drawn, its edge there and that back
+  const close = () => { if (name) paths[name] += `M${upper}${lower}Z`; };
   for (let px = 0; px < curve.plot; px++) {
-    const at = positionOf(curve, px + 0.5);
-    const there = along(view.anchors, at, 1);
-    if (at >= view.steps + 1 || there < 0 || there >= base.steps + 1) continue; // there is no such sample
-    const head = view.curve.bytes[indexAt(view.curve.x, at)], was = base.curve.bytes[indexAt(base.curve.x, there)];
-    if (head !== was) paths[head > was ? "grew" : "shrank"] += `M${px + 0.5} ${(curve.area * (1 - head / most)).toFixed(2)}V${(curve.area * (1 - was / most)).toFixed(2)}`;
+    const at = positionOf(curve, px + 0.5), there = along(view, at, 1);
+    const both = at < view.steps + 1 && there >= 0 && there < base.steps + 1; // else there is no such sample
+    const head = both ? view.curve.bytes[indexAt(view.curve.x, at)] : 0, was = both ? base.curve.bytes[indexAt(base.curve.x, there)] : 0;
+    const now = head > was ? "grew" : head < was ? "shrank" : "";
+    if (now !== name) {
+      close();
+      [name, upper, lower] = [now, "", ""];
+    }
+    if (!now) continue;
+    upper += `${upper && "L"}${px} ${y(head)}H${px + 1}`;
+    lower = `L${px + 1} ${y(was)}H${px}` + lower;
   }
+  close();
   return Object.entries(paths).map(([name, d]) => svg("path", { class: name, d }));
 }
 
