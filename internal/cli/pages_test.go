@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/compare"
+	"github.com/peakgate/peakgate/measure"
+)
+
+// manySamples is a measurement of a file that takes much room on a page.
+func manySamples(path, sha string) *measure.Measurement {
+	m := measure.New()
+	m.Inputs = []measure.Input{{Path: path, SHA256: sha, Format: "series"}}
+	for i := range 4 {
+		s := measure.Series{Labels: measure.Labels{"series": fmt.Sprint(i)}, Unit: measure.ByteUnit, XUnit: measure.XStep}
+		for x := range 3000 {
+			s.X, s.Points = append(s.X, float64(x)), append(s.Points, measure.Int(int64(1<<30+x*7919%5000)))
+		}
+		m.Series = append(m.Series, s)
+	}
+	return m
+}
+
+// TestPagesBound: many targets make a page of bounded size, with those that fail, and
+// name the others.
+func TestPagesBound(t *testing.T) {
+	p := newPages()
+	r := &compare.Result{Verdict: compare.Fail}
+	for i := range 40 {
+		target := compare.TargetResult{Name: fmt.Sprintf("t%d", i), Verdict: compare.Pass, Inputs: []measure.Input{{Path: "/home/somebody/x.csv", SHA256: fmt.Sprint(i)}}}
+		if i == 33 {
+			target.Verdict = compare.Fail
+		}
+		p.note(nil, manySamples("run/x.csv", fmt.Sprint(i)), capture.Options{})
+		p.keep(&target)
+		r.Targets = append(r.Targets, target)
+	}
+	read := &readOptions{redact: true}
+	read.hide(r)
+	p.hide(read)
+	var out bytes.Buffer
+	if err := p.write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	html := out.String()
+	shown := strings.Count(html, `"target":"`)
+	if len(html) > 2<<20 || shown < 2 || shown > 39 {
+		t.Errorf("%d bytes for %d targets", len(html), shown)
+	}
+	if first, _, _ := strings.Cut(html[strings.Index(html, `"target":"`)+10:], `"`); first != "t33" {
+		t.Errorf("the first target is %s, want t33, which fails", first)
+	}
+	if left := strings.Count(html, "there was no more room on this page"); left != 40-shown {
+		t.Errorf("%d targets are left out by name, want %d", left, 40-shown)
+	}
+	if strings.Contains(html, "somebody") || !strings.Contains(html, `"name":"~/x.csv"`) {
+		t.Error("the user's name is on the page")
+	}
+}
+
+// TestPagesBase: a base that was read is shown, and one that was not says why.
+func TestPagesBase(t *testing.T) {
+	head := []measure.Input{{Path: "head.csv", SHA256: "1"}}
+	for _, c := range []struct {
+		name   string
+		base   compare.Base
+		inputs []measure.Input
+		note   string
+	}{
+		{"read", compare.Base{Kind: "captures"}, []measure.Input{{Path: "base.csv@c0ffee", SHA256: "2"}}, ""},
+		{"the same file", compare.Base{Kind: "captures"}, head, ""},
+		{"a measurement", compare.Base{Kind: "measurement"}, []measure.Input{{Path: "base.json"}, {Path: "other.csv", SHA256: "3"}}, "The base is a measurement, which tells sizes alone: only the head is shown."},
+		{"none", compare.Base{Kind: "none", How: "there is no git on PATH"}, nil, "There is no base to show: there is no git on PATH."},
+	} {
+		p := newPages()
+		p.note(nil, manySamples("run/head.csv", "1"), capture.Options{})
+		p.note(nil, manySamples("/tmp/peakgate-base-1/base.csv", "2"), capture.Options{})
+		p.keep(&compare.TargetResult{Name: "t", Base: c.base, Inputs: head, BaseInputs: c.inputs})
+		got := p.kept[0]
+		if got.Page == nil || got.Head.Name != "head.csv" || got.Note != c.note || (got.Base != nil) != (c.note == "") {
+			t.Errorf("%s: %+v, note %q", c.name, got.Page != nil, got.Note)
+		} else if got.Base != nil && got.Base.Name != c.inputs[0].Path {
+			t.Errorf("%s: the base is named %s", c.name, got.Base.Name)
+		}
+		if len(p.sides) != 0 {
+			t.Errorf("%s: %d sides are kept for the next target", c.name, len(p.sides))
+		}
+	}
+}
