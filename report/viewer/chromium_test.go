@@ -262,6 +262,8 @@ func (b *browser) key(name string) {
 		p["text"] = name
 	} else if name == "Enter" {
 		p["text"] = "\r"
+	} else if name == "Tab" { // what moves the focus looks at this
+		p["code"], p["windowsVirtualKeyCode"] = name, 9
 	}
 	b.call("Input.dispatchKeyEvent", p, nil)
 	p["type"] = "keyUp"
@@ -278,7 +280,13 @@ func (b *browser) choose(selector, value string) {
 func (b *browser) look(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.media("", scheme)
+}
+
+// media sets what the page is shown on, "print" or "" for a screen.
+func (b *browser) media(kind, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": kind, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // download clicks a button and gives the file that it saves, from the disk.

@@ -64,6 +64,9 @@ func TestPage(t *testing.T) {
 		{"check", func(t *testing.T) { testCheck(t, b, check) }},
 		{"hostile", func(t *testing.T) { testHostile(t, b, written(t, hostile(t))) }},
 		{"hostile check", func(t *testing.T) { testHostile(t, b, check) }},
+		{"fragments", func(t *testing.T) { testFragments(t, b, file, &both.Head.Views[0]) }},
+		{"tab", func(t *testing.T) { testTab(t, b, check) }},
+		{"print", func(t *testing.T) { testPrint(t, b, pair) }},
 		{"accessible", func(t *testing.T) { testAccessible(t, b, pair, devices, samples, check) }},
 		{"looks", func(t *testing.T) { testLooks(t, b, pair, devices, samples, check) }},
 	} {
@@ -679,6 +682,78 @@ func testHostile(t *testing.T, b *browser, file string) {
 	if got := b.text("#module"); got != evil[0] {
 		t.Errorf("the module is written %q", got)
 	}
+}
+
+// testFragments: an address leads to its buffer, also while the page is open, and one
+// that leads nowhere shows what is shown without.
+func testFragments(t *testing.T, b *browser, file string, v *page.View) {
+	last := v.Buffers[len(v.Buffers)-1]
+	want := "#module=" + v.Module + "&space=" + v.Space + "&buffer=" + last.ID
+	b.open(file, want)
+	if got := b.text("#card h2"); got != last.Name {
+		t.Errorf("%s leads to %q, want %q", want, got, last.Name)
+	}
+	first := v.Buffers[0]
+	b.eval(fmt.Sprintf(`new Promise((done) => { addEventListener("hashchange", () => done(0)); location.hash = "#buffer=%s"; })`, first.ID), nil)
+	if got := b.text("#card h2"); got != first.Name {
+		t.Errorf("a new address leads to %q, want %q", got, first.Name)
+	}
+	for _, wrong := range []string{"#buffer=none", "#module=none&space=none", "#%E0%A4%A", "#target=none", "#<img src=x onerror=window.owned=1>", "#constructor=1&buffer=__proto__"} {
+		b.open(file, wrong)
+		if got := b.text("#module"); got != v.Module || b.text("#card h2") != "Buffer" {
+			t.Errorf("%s leads to %q, %q", wrong, got, b.text("#card h2"))
+		}
+	}
+}
+
+// testTab: all that a mouse can use is reached with the Tab key, in the order of the
+// page, is named, and shows that it is reached.
+func testTab(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	b.eval(`document.querySelector("#timeline-toggle").click(); window.scrollTo(0, 0); document.activeElement.blur()`, nil)
+	var want []string
+	b.eval(`(() => { let n = 0; return [...document.querySelectorAll("summary, select, input, button, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e) => e.dataset.tab = String(n++)); })()`, &want)
+	reached := map[string]bool{}
+	for range want {
+		b.key("Tab")
+		var at struct{ Tab, Name, Outline string }
+		b.eval(`(() => { const e = document.activeElement, s = getComputedStyle(e);
+			const name = e.getAttribute("aria-label") ?? (e.labels?.[0] ?? e).textContent;
+			return { tab: e.dataset.tab ?? e.outerHTML.slice(0, 200), name: name.trim(), outline: s.outlineStyle }; })()`, &at)
+		if reached[at.Tab] || at.Name == "" || at.Outline == "none" {
+			t.Errorf("the focus is on %+v", at)
+		}
+		reached[at.Tab] = true
+	}
+	for _, e := range want {
+		if !reached[e] {
+			t.Errorf("element %s is not reached", e)
+		}
+	}
+	if len(want) < 25 {
+		t.Errorf("%d elements", len(want))
+	}
+}
+
+// testPrint: on paper nothing is cut off, there are no controls, and paper is white.
+func testPrint(t *testing.T, b *browser, file string) {
+	b.look(800, 900, "dark")
+	b.open(file, "")
+	b.media("print", "dark")
+	var got struct {
+		Paper, Table string
+		Controls     int
+		Cut          float64
+	}
+	b.eval(`(() => { const s = (q) => getComputedStyle(document.querySelector(q)); const table = document.querySelector("#table");
+		return { paper: s("body").backgroundColor, table: s("#table").overflowY, controls: [...document.querySelectorAll("button, select, input")].filter((e) => !e.closest("table") && e.checkVisibility()).length, cut: table.scrollHeight - table.clientHeight }; })()`, &got)
+	if title := b.text("#overview-title"); title != "Overview: jit_train_step, device" {
+		t.Errorf("the page on paper does not say what it is of: %q", title)
+	}
+	if got.Paper != "rgb(255, 255, 255)" || got.Table != "visible" || got.Controls != 0 || got.Cut > 1 {
+		t.Errorf("on paper: %+v", got)
+	}
+	b.shot("print")
 }
 
 // testAccessible runs axe-core over the page: nothing serious may be left.

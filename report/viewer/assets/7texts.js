@@ -10,6 +10,7 @@ drawers.push(function overview() {
     const change = f.bytes !== undefined && was?.bytes !== undefined ? signed(f.bytes - was.bytes) : "";
     return el("tr", { "data-key": f.key }, el("th", { scope: "row" }, f.label), ...cells("td", [[f.text, f.bytes !== undefined], ...(base ? [[was?.text ?? "", was?.bytes !== undefined], [change, true]] : []), [f.bytes === undefined ? "" : exact(f.bytes), true]]), el("td", { class: "how" }, f.formula ?? ""));
   });
+  byId("overview-title").textContent = `Overview: ${view.module}, ${view.space}`;
   byId("overview").replaceChildren(el("table", null, el("thead", null, el("tr", null, ...cells("th", heads))), el("tbody", null, ...rows)));
 });
 
