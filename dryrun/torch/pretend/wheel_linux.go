@@ -40,12 +40,13 @@ func (w *wheel) release() int {
 
 // findTorch gives the folder of the torch that a Python would import, without importing it.
 func findTorch(ctx context.Context, python string) (string, error) {
+	const mark = "torch at " // others may print too
 	const script = `
 import importlib.util, sys
 if sys.path and sys.path[0] == "":
     del sys.path[0]
 spec = importlib.util.find_spec("torch")
-sys.stdout.write("\n" + (spec.origin or "" if spec else ""))`
+print("\n` + mark + `" + (spec.origin or "" if spec else ""))`
 	out, err := exec.CommandContext(ctx, python, "-c", script).Output()
 	if err != nil {
 		var exit *exec.ExitError
@@ -54,8 +55,11 @@ sys.stdout.write("\n" + (spec.origin or "" if spec else ""))`
 		}
 		return "", fmt.Errorf("%s: want a Python interpreter: %w", python, err)
 	}
-	if origin := string(out[bytes.LastIndexByte(out, '\n')+1:]); filepath.Base(origin) == "__init__.py" {
-		return filepath.Dir(origin), nil
+	for line := range strings.Lines(string(out)) {
+		origin, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), mark)
+		if ok && filepath.Base(origin) == "__init__.py" {
+			return filepath.Dir(origin), nil
+		}
 	}
 	return "", fmt.Errorf("%s: this Python has no torch; pip install torch", python)
 }

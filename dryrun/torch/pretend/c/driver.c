@@ -25,9 +25,7 @@ result cuDeviceTotalMem_v2(size_t *n, int d) { size_t f; pretend_meminfo(d, &f, 
 result cuDeviceGetAttribute(int *v, int a, int d) {
   if (d < 0 || d >= pretend_count()) return INVALID_DEVICE;
   if (!pretend_attribute(v, a, d)) return SUCCESS;
-  char name[48];
-  snprintf(name, sizeof name, "cuDeviceGetAttribute(%d)", a);
-  return (result)pretend_refuse(strdup(name), INVALID_VALUE);
+  return (result)pretend_refuse_value("cuDeviceGetAttribute", a, INVALID_VALUE);
 }
 static char contexts[64];
 static result context(void **c, int d) {
@@ -61,9 +59,7 @@ result cuPointerGetAttribute(void *out, int a, void *p) {
     case 8: *(int *)out = 0; return SUCCESS;                /* managed */
     case 9: *(int *)out = d; return SUCCESS;                /* device ordinal */
   }
-  char name[48];
-  snprintf(name, sizeof name, "cuPointerGetAttribute(%d)", a);
-  return (result)pretend_refuse(strdup(name), INVALID_VALUE);
+  return (result)pretend_refuse_value("cuPointerGetAttribute", a, INVALID_VALUE);
 }
 typedef struct { int type, handle_types, location_type, device; } allocation; /* how CUmemAllocationProp begins */
 result cuMemGetAllocationGranularity(size_t *n, const allocation *p UNUSED, int option UNUSED) { *n = GRAIN; return SUCCESS; }
@@ -94,9 +90,7 @@ result cuFuncGetAttribute(int *v, int a, void *f UNUSED) {
     case 4: *v = 32; return SUCCESS;                        /* registers */
     case 8: return cuDeviceGetAttribute(v, 97, 0);          /* largest dynamic shared memory */
   }
-  char name[48];
-  snprintf(name, sizeof name, "cuFuncGetAttribute(%d)", a);
-  return (result)pretend_refuse(strdup(name), INVALID_VALUE);
+  return (result)pretend_refuse_value("cuFuncGetAttribute", a, INVALID_VALUE);
 }
 result cuFuncSetAttribute(void *f UNUSED, int a UNUSED, int v UNUSED) { return SUCCESS; }
 result cuFuncSetCacheConfig(void *f UNUSED, int c UNUSED) { return SUCCESS; }

@@ -10,15 +10,17 @@
 #include "pretend.h"
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+enum { NAME = 80 };                   /* bytes of a name; none of a call is as long */
 static atomic_long refused, launches;
-static _Atomic(const char *) first;
+static char first[NAME];
+static __thread char last[NAME];
+static __thread long last_status;
 
-/* note writes a line unless this process has. The names are literals of the libraries
- * or of the caller's own image, and few. */
+/* note writes a line unless this process has. */
 static void note(const char *kind, const char *name) {
-  static char seen[256][96];
+  static char seen[256][NAME + 16];
   static int n;
-  char line[96];
+  char line[NAME + 16];
   snprintf(line, sizeof line - 1, "%s %s", kind, name);
   size_t len = strlen(line);
   for (size_t i = 0; i < len; i++) if ((unsigned char)line[i] < ' ') line[i] = '?';
@@ -44,22 +46,29 @@ static void note(const char *kind, const char *name) {
 }
 
 long pretend_refuse(const char *call, long status) {
-  const char *none = NULL;
-  atomic_compare_exchange_strong(&first, &none, call);
-  atomic_fetch_add(&refused, 1);
+  pthread_mutex_lock(&mu);
+  if (!refused) snprintf(first, sizeof first, "%s", call);
+  refused++;
+  pthread_mutex_unlock(&mu);
+  snprintf(last, sizeof last, "%s", call);
+  last_status = status;
   note("unsupported", call);
   return status;
 }
+long pretend_refuse_value(const char *call, long value, long status) {
+  char name[NAME];
+  snprintf(name, sizeof name, "%s(%ld)", call, value);
+  return pretend_refuse(name, status);
+}
 void pretend_assume(const char *what) { note("assumption", what); }
 void pretend_missing(const char *name) { note("missing", name); }
-const char *pretend_unsupported(void) { return first; }
+const char *pretend_unsupported(void) { return refused ? first : NULL; }
 long pretend_unsupported_calls(void) { return refused; }
 
 const char *pretend_error(long status) {
-  static __thread char text[160];
-  const char *call = first;
+  static __thread char text[NAME + 48];
   if (!status) return "no error";
-  if (call) snprintf(text, sizeof text, "the pretend device does not support %s", call);
+  if (*last && status == last_status) snprintf(text, sizeof text, "the pretend device does not support %s", last);
   else snprintf(text, sizeof text, "error %ld of the pretend device", status);
   return text;
 }

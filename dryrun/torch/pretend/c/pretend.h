@@ -10,6 +10,7 @@
 
 /* Notes: see doc.go. refuse gives the status back, so that the caller can return it. */
 long pretend_refuse(const char *call, long status);
+long pretend_refuse_value(const char *call, long value, long status); /* of one value of an enum */
 void pretend_assume(const char *what);
 void pretend_missing(const char *name);       /* asked for by name and not there */
 const char *pretend_error(long status);       /* a text for an error status of any library */

@@ -44,9 +44,7 @@ error cudaSetDevice(int d) { return pretend_set_current(d) ? fail(INVALID_DEVICE
 error cudaDeviceGetAttribute(int *v, int a, int d) {
   if (d < 0 || d >= pretend_count()) return fail(INVALID_DEVICE);
   if (!pretend_attribute(v, a, d)) return SUCCESS;
-  char name[48];
-  snprintf(name, sizeof name, "cudaDeviceGetAttribute(%d)", a);
-  return fail((error)pretend_refuse(strdup(name), INVALID_VALUE));
+  return fail((error)pretend_refuse_value("cudaDeviceGetAttribute", a, INVALID_VALUE));
 }
 
 /* Of cudaDeviceProp: where a field lies, its bytes, and the attribute that it repeats.
@@ -61,7 +59,8 @@ static const struct { short cuda12, cuda13, bytes, attribute; } fields[] = {
   {600, 584, 4, 40}, {604, 588, 4, 41}, {608, -1, 4, 36}, {612, 592, 4, 37},      /* asyncEngineCount unifiedAddressing memoryClockRate memoryBusWidth */
   {616, 596, 4, 38}, {624, 604, 4, 39}, {628, 608, 4, 78},                        /* l2CacheSize maxThreadsPerMultiProcessor streamPrioritiesSupported */
   {632, 612, 4, 79}, {636, 616, 4, 80}, {640, 624, 8, 81}, {648, 632, 4, 82},     /* globalL1CacheSupported local… sharedMemPerMultiprocessor regsPer… */
-  {652, 636, 4, 83}, {668, -1, 4, 87}, {680, 660, 4, 90}, {688, 668, 4, 95},      /* managedMemory singleToDoublePrecisionPerfRatio computePreemptionSupported cooperativeLaunch */
+  {652, 636, 4, 83}, {668, -1, 4, 87}, {676, 656, 4, 89}, {680, 660, 4, 90},      /* managedMemory singleToDoublePrecisionPerfRatio concurrentManagedAccess computePreemptionSupported */
+  {684, 664, 4, 91}, {688, 668, 4, 95}, {692, -1, 4, 96},                         /* canUseHostPointerForRegisteredMem cooperativeLaunch cooperativeMultiDeviceLaunch */
   {696, 672, 8, 97}, {712, 688, 4, 106}, {720, 696, 8, 111}, {728, 704, 4, 99},   /* sharedMemPerBlockOptin maxBlocksPerMultiProcessor reservedSharedMemPerBlock hostRegisterSupported */
   {744, 720, 4, 115}, {768, 744, 4, 125}, {772, 748, 4, 120}, {776, 752, 4, 129}, /* memoryPoolsSupported ipcEventSupported clusterLaunch unifiedFunctionPointers */
 };
