@@ -44,6 +44,9 @@ func (w *wheel) build(ctx context.Context, cache string) (*Libraries, error) {
 		l.Capabilities = Capabilities
 		l.Warnings = append(l.Warnings, fmt.Sprintf("torch %s does not say which compute capabilities it has code for", w.version))
 	}
+	if _, ok := w.requires["cudnn"]; !ok {
+		l.Warnings = append(l.Warnings, fmt.Sprintf("torch %s does not say which cuDNN it is for", w.version))
+	}
 	files := w.files()
 	l.Hash = hash(files, w.flags(), cc.version)
 	if l.Dir, err = keep(cache, l.Hash, func(dir string) error { return w.compile(ctx, cc, files, dir) }); err != nil {
@@ -84,14 +87,31 @@ func (w *wheel) flags() []string {
 	for i, a := range w.architectures {
 		architectures[i] = strconv.Itoa(a)
 	}
-	cudnn := 9
+	flags := []string{"-shared", "-fPIC", "-O1", "-w", "-pthread", "-Wl,-rpath,$ORIGIN", fmt.Sprintf("-DCUDA=%d", w.release()),
+		"-DARCHITECTURES=" + strings.Join(architectures, ",")}
+	for _, name := range []string{"cudnn", "cublas", "nccl"} {
+		v := w.vendorVersion(name)
+		flags = append(flags, fmt.Sprintf("-D%s={%d,%d,%d}", strings.ToUpper(name), v[0], v[1], v[2]))
+	}
+	return flags
+}
+
+// vendorVersion is what a library says of itself: what the wheel requires, else what is
+// accepted, as new as any of the same major version.
+func (w *wheel) vendorVersion(name string) [3]int {
+	if v, ok := w.requires[name]; ok {
+		return v
+	}
+	if name == "cublas" {
+		return [3]int{w.release() / 1000, w.release() % 1000 / 10, 0}
+	}
+	v := [3]int{0, 9, 9}
 	for _, l := range w.libraries {
-		if l.family.stem == "libcudnn" {
-			fmt.Sscanf(l.soname, "libcudnn.so.%d", &cudnn)
+		if l.family.stem == "lib"+name {
+			fmt.Sscanf(l.soname, "lib"+name+".so.%d", &v[0])
 		}
 	}
-	return []string{"-shared", "-fPIC", "-O1", "-w", "-pthread", "-Wl,-rpath,$ORIGIN", fmt.Sprintf("-DCUDA=%d", w.release()),
-		fmt.Sprintf("-DCUDNN_MAJOR=%d", cudnn), "-DARCHITECTURES=" + strings.Join(architectures, ",")}
+	return v
 }
 
 // files gives all that is compiled, by name: the sources, and of each library its stubs

@@ -2,6 +2,7 @@ package pretend
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,11 @@ func makeTorch(t *testing.T, version, cuda string) string {
 	}
 	write(t, filepath.Join(torch, "__init__.py"), "raise ImportError('not to be imported')\n")
 	write(t, filepath.Join(torch, "version.py"), fmt.Sprintf("from typing import Optional\n__version__ = '%s'\ncuda: Optional[str] = %s\nhip: Optional[str] = None\n", version, cuda))
+	info := filepath.Join(dir, "site-packages", "torch-2.9.1.dist-info")
+	if err := os.Mkdir(info, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(info, "METADATA"), "Requires-Dist: nvidia-cudnn-cu12==9.10.2.21; platform_system\nRequires-Dist: nvidia-nccl-cu12 (==2.20.5)\nRequires-Dist: nvidia-cublas<=13.1.1.3,>=13.1.0.3\n")
 	var needed []string
 	for _, lib := range []struct{ soname, symbols string }{
 		{"libcudart.so.12", "cudaMalloc cudaFree cudaMemGetInfo cudaLaunchKernel cudaMallocManaged __cudaRegisterFunction"},
@@ -84,6 +90,9 @@ func TestReadWheel(t *testing.T) {
 	}
 	if w.version != "2.9.1+cu128" || w.release() != 12080 || !slices.Equal(w.architectures, []int{80, 90}) {
 		t.Errorf("version %s, CUDA %d, architectures %v", w.version, w.release(), w.architectures)
+	}
+	if want := map[string][3]int{"cudnn": {9, 10, 2}, "nccl": {2, 20, 5}, "cublas": {13, 1, 1}}; !maps.Equal(w.requires, want) {
+		t.Errorf("requires %v, want %v", w.requires, want)
 	}
 	if got := runs(w.architectures); !slices.Equal(got, []string{"8.0", "8.6", "8.9", "9.0"}) {
 		t.Errorf("runs on %v", got)

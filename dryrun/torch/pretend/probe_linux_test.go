@@ -99,16 +99,22 @@ func runProbe(t *testing.T, probe, part string, claim Claim, env ...string) (out
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	files, err := Notes(claim.Dir)
+	return string(text), readNotes(t, claim.Dir)
+}
+
+// readNotes gives the notes of the one process that wrote to a folder, if any did.
+func readNotes(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := Notes(dir)
 	if err != nil || len(files) > 1 {
 		t.Fatal(files, err)
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		notes += string(data)
+	if len(files) == 0 {
+		return ""
 	}
-	return string(text), notes
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

@@ -21,7 +21,10 @@ import (
 type wheel struct {
 	version, cuda string // such as "2.9.1+cu128", "12.8"
 	architectures []int  // that it has code for, such as 90 for 9.0; none where it does not say
-	libraries     []library
+	// requires gives the versions of the vendor's packages that the wheel wants, such as
+	// 9.10.2 of cudnn. What torch does depends on them.
+	requires  map[string][3]int
+	libraries []library
 }
 
 // A library is one that a wheel wants from the vendor.
@@ -93,7 +96,27 @@ func readWheel(torch string) (*wheel, error) {
 	case major != 12 && major != 13:
 		return nil, fmt.Errorf("%s: torch %s is for CUDA %s; the pretend device knows CUDA 12 and 13: install another build", path, w.version, w.cuda)
 	}
+	w.requires = readRequires(torch)
 	return w, w.readLibraries(filepath.Join(torch, "lib"))
+}
+
+var requirement = regexp.MustCompile(`(?m)^Requires-Dist: nvidia-(cudnn|nccl|cublas)(?:-cu[0-9]+)?[ (]*[<>=]=([0-9]{1,4})\.([0-9]{1,2})\.([0-9]{1,2})\b`)
+
+// readRequires reads the metadata that pip left beside a torch folder, if it did.
+func readRequires(torch string) map[string][3]int {
+	requires := map[string][3]int{}
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(torch), "torch-*.dist-info", "METADATA"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for _, m := range requirement.FindAllStringSubmatch(string(text), -1) {
+			var v [3]int
+			for i := range v {
+				v[i], _ = strconv.Atoi(m[2+i])
+			}
+			requires[m[1]] = v
+		}
+	}
+	return requires
 }
 
 var (

@@ -11,7 +11,8 @@
 #ifdef libcublas
 HANDLE(cublasCreate_v2)
 int cublasDestroy_v2(void *h) { free(h); return 0; }
-int cublasGetVersion_v2(void *h UNUSED, int *v) { *v = CUDA / 1000 * 10000; return 0; }
+static const int version[] = CUBLAS;
+int cublasGetVersion_v2(void *h UNUSED, int *v) { *v = version[0] * 10000 + version[1] * 100 + version[2]; return 0; }
 /* The modes that torch sets and gets, at the start of its handle. */
 typedef struct { int math, pointer; } modes;
 int cublasGetMathMode(modes *h, int *m) { *m = h->math; return 0; }
@@ -36,18 +37,23 @@ int cublasLtMatmulAlgoGetHeuristic(void *h UNUSED, void *op UNUSED, void *a UNUS
   *found = asked > 0;
   return 0;
 }
-size_t cublasLtGetVersion(void) { return CUDA / 1000 * 10000; }
+static const size_t version[] = CUBLAS;
+size_t cublasLtGetVersion(void) { return version[0] * 10000 + version[1] * 100 + version[2]; }
 TEXT(cublasLtGetStatusString)
 #endif
 
 #ifdef libcudnn
 /* Of the backend API just enough that a convolution finds one engine, which wants no
  * workspace: an assumption. */
-enum { CUDNN = CUDNN_MAJOR == 8 ? 8902 : 91002 };
+static const int version[] = CUDNN;
 HANDLE(cudnnCreate)
-size_t cudnnGetVersion(void) { return CUDNN; }
+size_t cudnnGetVersion(void) { return version[0] * (version[0] < 9 ? 1000 : 10000) + version[1] * 100 + version[2]; }
 size_t cudnnGetCudartVersion(void) { return CUDA; }
-int cudnnGetProperty(int which, int *v) { *v = which == 0 ? CUDNN_MAJOR : which == 1 ? (CUDNN_MAJOR == 8 ? 9 : 10) : 2; return 0; }
+int cudnnGetProperty(int which, int *v) { /* major, minor, patch */
+  if (which < 0 || which > 2) return (int)pretend_refuse_value("cudnnGetProperty", which, 3000);
+  *v = version[which];
+  return 0;
+}
 TEXT(cudnnGetErrorString)
 void cudnnGetLastErrorString(char *s, size_t n) { if (n) { strncpy(s, pretend_error(1), n - 1); s[n - 1] = 0; } }
 int cudnnBackendCreateDescriptor(int kind UNUSED, void **d) {
@@ -73,7 +79,8 @@ int cudnnGetBatchNormalizationBackwardExWorkspaceSize(p h UNUSED, int m UNUSED, 
 #endif
 
 #ifdef libnccl
-int ncclGetVersion(int *v) { *v = 22000; return 0; }
+static const int version[] = NCCL;
+int ncclGetVersion(int *v) { *v = version[0] * 10000 + version[1] * 100 + version[2]; return 0; }
 TEXT(ncclGetErrorString)
 const char *ncclGetLastError(void *c UNUSED) { return pretend_error(1); }
 #endif
