@@ -189,7 +189,7 @@ func splitSize(s *measure.SnapshotFact, request measure.Bytes) int64 {
 	return max(21, n>>20)
 }
 
-func pressure(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
+func pressure(m *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact) []measure.Finding {
 	var left measure.Bytes
 	if o.DeviceFreeBytes != nil {
 		left = *o.DeviceFreeBytes
@@ -209,7 +209,7 @@ func pressure(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 		}
 		f.Text += "; most is allocated at " + strings.Join(names, ", ")
 	}
-	if o.DeviceFreeBytes != nil {
+	if o.DeviceFreeBytes != nil && len(m.Facts.Dryrun) == 0 { // else what it has is known
 		f.Text += "; if the device has more than that, the rest is held outside PyTorch's allocator: compare with nvidia-smi, or give --device-memory, or --log with PyTorch's message"
 	}
 	f.Fix = relieve(o)
@@ -282,8 +282,14 @@ func stranded(_ *measure.Measurement, s *measure.SnapshotFact, o measure.OOMFact
 // any case: CUDA's context and the code of its libraries, 0.3 to 0.8 GiB.
 const contextBytes = 1 << 30
 
-// deviceMemory is what the device has: by the caller, else by PyTorch's message in a log.
+// deviceMemory is what the device has: by the caller, else by what was pretended, else
+// by PyTorch's message in a log.
 func (in Input) deviceMemory() measure.Bytes {
+	for _, f := range in.Head.Facts.Dryrun {
+		if in.DeviceMemory == 0 && f.MemoryBytes > 0 {
+			return f.MemoryBytes
+		}
+	}
 	for _, l := range in.Head.Facts.Logs {
 		if in.DeviceMemory == 0 && l.Kind == measure.LogTorch {
 			return l.LimitBytes

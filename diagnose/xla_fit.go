@@ -50,6 +50,11 @@ func limits(in Input, m *module) (out []limit) {
 	if in.DeviceMemory > 0 {
 		out = append(out, limit{bytes: in.DeviceMemory, says: "the device's memory, as the command line says"})
 	}
+	for _, f := range in.Head.Facts.Dryrun {
+		if f.MemoryBytes > 0 && f.About(m.labels, in.Head.Facts.Dryrun) {
+			out = append(out, limit{bytes: f.MemoryBytes, says: "the memory of " + cmp.Or(f.Device, "the device") + " that the program was compiled for"})
+		}
+	}
 	for _, l := range in.Head.Facts.Logs {
 		switch {
 		case l.Kind == measure.LogHBM && l.LimitBytes > 0:

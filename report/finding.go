@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/compare"
@@ -26,6 +27,21 @@ func causes(c *compare.Check, all []measure.Finding, told map[string]bool) (out 
 		}
 		told[key] = true
 		out = append(out, f)
+	}
+	return out
+}
+
+// unfit gives the findings that may explain why a program does not fit the device that
+// it ran for; told is that of causes.
+func unfit(facts []measure.DryrunFact, all []measure.Finding, told map[string]bool) (out []measure.Finding) {
+	if !slices.ContainsFunc(facts, func(f measure.DryrunFact) bool { return f.Fits == measure.FitsNo }) {
+		return nil
+	}
+	for _, f := range all {
+		if f.Severity == diagnose.Error && len(out) < mostFindings {
+			told[f.Rule+f.Text] = true
+			out = append(out, f)
+		}
 	}
 	return out
 }

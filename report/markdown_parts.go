@@ -11,15 +11,21 @@ import (
 // checks tells each check that does not hold: why, what grew, where, and the cause.
 func (p *page) checks() {
 	told, caused := map[*compare.TargetResult]tables{}, map[*compare.TargetResult]map[string]bool{}
+	for i := range p.r.Targets {
+		t := &p.r.Targets[i]
+		told[t], caused[t] = tables{}, map[string]bool{}
+		if fs := unfit(t.Dryrun, t.Findings, caused[t]); i < p.size.rows {
+			p.findings("Why "+code(t.Name)+" does not fit", fs)
+		} else {
+			p.cut = p.cut || len(fs) > 0
+		}
+	}
 	for i, at := range p.open {
 		if i == p.size.told {
 			if i < p.size.rows {
 				p.printf("\n%s in the table above.\n", plural(min(len(p.open), p.size.rows)-i, "more is", "more are"))
 			}
 			break
-		}
-		if told[at.target] == nil {
-			told[at.target], caused[at.target] = tables{}, map[string]bool{}
 		}
 		p.check(at, told[at.target])
 		p.findings("Cause", causes(at.check, at.target.Findings, caused[at.target]))

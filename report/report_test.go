@@ -99,6 +99,9 @@ func hostile() *compare.Result {
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		t.Name, t.Warnings = bad, []string{bad}
+		t.Dryrun = []measure.DryrunFact{{Framework: bad, Class: bad, Device: bad, Fits: measure.FitsNo}, {
+			Framework: "torch", Class: measure.DryrunAssumption, Capability: bad, Reasons: []measure.DryrunReason{{Text: bad, Source: &measure.Source{File: bad, Line: 3}}},
+			ReadLines: []measure.DryrunRead{{Source: &measure.Source{File: bad, Line: 4}, Function: bad, Count: 2}, {Count: 1}}}}
 		t.Notices = []compare.Notice{{Verdict: compare.Warn, Effect: "stale", Text: bad, File: bad}}
 		t.Base = compare.Base{Kind: "captures", Commit: bad, How: bad}
 		t.Environment.Base, t.Environment.Head = map[string]string{bad: bad}, map[string]string{bad: "x" + bad}

@@ -165,9 +165,12 @@ func (s *sarif) notice(target string, n compare.Notice) {
 	if n.Verdict == compare.Pass {
 		return
 	}
-	id := cmp.Or(plain(n.Effect), "notice")
+	id, about := cmp.Or(plain(n.Effect), "notice"), "what a change does to its own gate"
+	if n.Effect == "fit" || n.Effect == "dryrun" {
+		about = "whether the program runs, and fits, on the device that was asked for"
+	}
 	s.results = append(s.results, sarifResult{
-		Rule: id, Index: s.rule(id, "what a change does to its own gate"), Level: sarifLevel(n.Verdict), Message: sarifMessage(n.Text),
+		Rule: id, Index: s.rule(id, about), Level: sarifLevel(n.Verdict), Message: sarifMessage(n.Text),
 		Locations: []sarifLocation{s.at(n.File, n.Line, n.Column)}, Fingerprints: fingerprint(target, n.Effect, n.Text),
 	})
 }

@@ -26,7 +26,7 @@ var (
 // and where most of it is allocated.
 func headline(r *compare.Result, s style) string {
 	t, c := worstCheck(r)
-	if n := worstNotice(r); n != nil && (c == nil || c.Counts() != r.Verdict) {
+	if n := worstNotice(r); n != nil && (c == nil || c.Counts() != r.Verdict || n.Effect == "fit") {
 		return s.prose(strings.TrimPrefix(noticeLine(*n), string(n.Verdict)+": "))
 	}
 	if c == nil {
@@ -196,6 +196,9 @@ func environmentDifferences(e compare.Environments) []string {
 	var out []string
 	for _, k := range sortedKeys(e.Base, e.Head) {
 		base, head := e.Base[k], e.Head[k]
+		if k == "dryrun.framework" && len(e.Base) > 0 && len(e.Head) > 0 {
+			base, head = cmp.Or(base, "of a real run"), cmp.Or(head, "of a real run")
+		}
 		if base == "" || head == "" || base == head {
 			continue // a base of several kinds of captures says more than this target
 		}

@@ -62,11 +62,12 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 	for _, n := range t.Notices {
 		fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
 	}
+	told, caused := tables{}, map[string]bool{}
+	textFindings(out, "    ", "cause", unfit(t.Dryrun, t.Findings, caused))
 	common := commonLabels(t.Checks)
 	if len(common) > 0 {
 		fmt.Fprintf(out, "  rows  {%s}\n", plain(common.Key()))
 	}
-	told, caused := tables{}, map[string]bool{}
 	for i := range t.Checks {
 		if c := &t.Checks[i]; c.Verdict != compare.Pass {
 			textCheck(out, c, common, told)

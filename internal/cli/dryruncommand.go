@@ -11,6 +11,7 @@ import (
 
 	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/diagnose"
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/report"
@@ -110,8 +111,12 @@ func (o *dryrunFlags) run(args []string, s Streams) (int, error) {
 	if o.keep == "" {
 		at.renameInputs(m, dir)
 	}
-	code, err := emit(s, o.format, o.output, m, func(w io.Writer) error { return report.Measurement(w, m) })
-	return max(code, dryrunExit(m)), err
+	code := dryrunExit(m)
+	if code == ExitFail {
+		m.Findings = diagnose.Run(diagnose.Input{Head: m})
+	}
+	written, err := emit(s, o.format, o.output, m, func(w io.Writer) error { return report.Measurement(w, m) })
+	return max(code, written), err
 }
 
 // dryrunExit is what a dry run says by its exit code.
