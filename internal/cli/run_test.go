@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,12 +49,42 @@ func TestInterruptedRun(t *testing.T) {
 	run("checkout", "-q", "-b", "change")
 	run("commit", "-q", "--allow-empty", "-m", "change")
 
+	interrupt(t, dir, env, []string{"check", "--quiet"}, func() {
+		if got := run("worktree", "list"); strings.Count(got, "\n") != 2 {
+			t.Errorf("the base is not run in a working tree: %s", got)
+		}
+	})
+	if got := run("worktree", "list"); strings.Count(got, "\n") != 1 {
+		t.Errorf("worktrees are left: %s", got)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%d folders are left in %s", len(left), temp)
+	}
+}
+
+// TestInterruptedDryrun: a signal in the middle of a dry run leaves nothing either.
+func TestInterruptedDryrun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a dry run of PyTorch needs Linux")
+	}
+	temp := t.TempDir()
+	env := append(os.Environ(), "RUNNER_TEMP="+temp, "PRETEND=1")
+	interrupt(t, t.TempDir(), env, []string{"dryrun", "torch", "--", "sh", "-c", "echo ready $$; exec sleep 1000"}, func() {})
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%d folders are left in %s", len(left), temp)
+	}
+}
+
+// interrupt runs a command whose workload says ready and its process, ends it by a
+// signal when it does, and looks that the workload ends too.
+func interrupt(t *testing.T, dir string, env, args []string, ready func()) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Args = []string{"peakgate", "check", "--quiet"} // by this name the test binary is the command
+	cmd.Args = append([]string{"peakgate"}, args...) // by this name the test binary is the command
 	cmd.Dir, cmd.Env = dir, env
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -63,13 +94,14 @@ func TestInterruptedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stderr)
-	told := ""
+	told, workload := "", 0
 	for lines.Scan() {
 		told += lines.Text() + "\n"
-		if strings.HasPrefix(lines.Text(), "ready") {
-			if got := run("worktree", "list"); strings.Count(got, "\n") != 2 {
-				t.Errorf("the base is not run in a working tree: %s", got)
+		if id, ok := strings.CutPrefix(lines.Text(), "ready "); ok {
+			if workload, err = strconv.Atoi(id); err != nil {
+				t.Error(err)
 			}
+			ready()
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
@@ -79,10 +111,7 @@ func TestInterruptedRun(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != ExitNoData || !strings.Contains(told, "interrupted: nothing was judged") {
 		t.Errorf("exit code %d, told %q", code, told)
 	}
-	if got := run("worktree", "list"); strings.Count(got, "\n") != 1 {
-		t.Errorf("worktrees are left: %s", got)
-	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("%d folders are left in %s", len(left), temp)
+	if p, err := os.FindProcess(workload); workload == 0 || err == nil && p.Signal(syscall.Signal(0)) == nil {
+		t.Errorf("the workload %d lives on", workload)
 	}
 }
