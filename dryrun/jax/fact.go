@@ -3,7 +3,6 @@ package jax
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -19,9 +18,6 @@ const (
 	// margin is the part of a TPU's memory that is left for what no plan has: code of
 	// programs, 1 % of 16 GB for a model of four layers, and arrays that wait.
 	margin = 0.025
-
-	// maxError is how much of an error is told, in bytes.
-	maxError = 400
 )
 
 // fact tells how far the plan can be trusted, and whether it fits.
@@ -37,33 +33,16 @@ func (r *run) fact(end dryrun.End, plan error) measure.DryrunFact {
 		r.fit(&f)
 	default:
 		f.Class = measure.DryrunDidNotRun
-		f.Reasons = []measure.DryrunReason{{Text: r.why(end, plan), Source: r.source()}}
+		f.Reasons = []measure.DryrunReason{{Text: r.why(end, plan), Source: r.spec.Source(r.answer.Place)}}
 	}
 	if full {
-		f.Fits, f.FitsReason = measure.FitsNo, firstLine(r.answer.Error)
+		f.Fits, f.FitsReason = measure.FitsNo, dryrun.FirstLine(r.answer.Error)
 	}
 	if f.Class == measure.DryrunExact && r.platform == cuda {
 		f.Class = measure.DryrunAssumption
 		f.Reasons = []measure.DryrunReason{{Text: "on its device XLA times the kernels of matrix products and convolutions and may choose others, with other workspaces; here it takes the default ones"}}
 	}
 	return f
-}
-
-// source is the user's line, relative to the root of the project where it is in it.
-func (r *run) source() *measure.Source {
-	p := r.answer.Place
-	if p == nil || r.spec.Root == "" {
-		return p
-	}
-	dir, err := filepath.Abs(r.spec.Dir)
-	if err != nil {
-		return p
-	}
-	rel, err := filepath.Rel(r.spec.Root, filepath.Join(dir, p.File))
-	if err != nil || !filepath.IsLocal(rel) {
-		return p
-	}
-	return &measure.Source{File: filepath.ToSlash(rel), Line: p.Line}
 }
 
 // outOfMemory tells what XLA says when a program does not fit, of any memory.
@@ -104,7 +83,7 @@ func (r *run) fraction() float64 {
 // why tells why there is no plan.
 func (r *run) why(end dryrun.End, plan error) string {
 	a, name := &r.answer, fmt.Sprintf("%.100q", r.spec.Argv[0])
-	text := firstLine(a.Error)
+	text := dryrun.FirstLine(a.Error)
 	switch {
 	case a.Stage == "":
 		return fmt.Sprintf("%.100q did not begin: it %s; want a Python that has JAX", r.python, how(end))
@@ -179,13 +158,4 @@ func (r *run) mismatch() string {
 		return fmt.Sprintf("%s: %s %s is not the one of jaxlib %s", r.label, plugin, v[plugin], v["jaxlib"])
 	}
 	return ""
-}
-
-// firstLine is the first line of an error, of bearable length.
-func firstLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	if len(text) > maxError {
-		text = strings.ToValidUTF8(text[:maxError], "") + "…"
-	}
-	return text
 }

@@ -187,7 +187,7 @@ func TestDidNotRun(t *testing.T) {
 		{"a folder", "cpu", pretend{answer: strings.Replace(planned, "plan.hlo.pb", ".", 1)}, `"." is no plain file`},
 		{"no JSON", "cpu", pretend{answer: `{"stage": `}, "did not begin"},
 		{"much", "cpu", pretend{answer: `{"stage": "` + strings.Repeat("x", maxAnswer) + `"}`}, "did not begin"},
-		{"a long error", "cpu", pretend{answer: failed("lower", strings.Repeat("é", maxError))}, "éé…"},
+		{"a long error", "cpu", pretend{answer: failed("lower", strings.Repeat("é", 1000))}, "éé…"},
 	} {
 		r, _, _ := play(t, spec(c.target), c.pretend)
 		f := r.Facts[0]

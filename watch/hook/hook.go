@@ -24,14 +24,20 @@ type Hook struct {
 	// Python is the folder to put first in PYTHONPATH, Dir the one that snapshots go
 	// to; the variable Variable names it to the hook.
 	Python, Dir string
+	// Name is that of the framework, which is put before each note.
+	Name string
 }
 
-// Variable names Hook.Dir to the hook.
-const Variable = "PEAKGATE_CAPTURE_DIR"
+// Variable names Hook.Dir to the hook, Module the module whose import begins it where an
+// extension is for another one than torch.
+const (
+	Variable = "PEAKGATE_CAPTURE_DIR"
+	Module   = "PEAKGATE_CAPTURE_MODULE"
+)
 
 // Install writes the hook into a folder. extension may be nil.
 func Install(dir string, extension []byte) (*Hook, error) {
-	h := &Hook{Python: filepath.Join(dir, "python"), Dir: filepath.Join(dir, "torch")}
+	h := &Hook{Python: filepath.Join(dir, "python"), Dir: filepath.Join(dir, "torch"), Name: "PyTorch"}
 	for _, dir := range []string{h.Python, h.Dir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -62,9 +68,9 @@ type Process struct {
 	OutOfMemory bool
 }
 
-// written is the name of a snapshot as the hook writes it: oom- where memory ran out,
-// then the rank, if the process has one, and the process.
-var written = regexp.MustCompile(`^(oom-)?((?:rank(\d+)-)?pid(\d+))\.pickle$`)
+// written is the name of a snapshot, or of an extension's profile, as the hook writes it:
+// oom- where memory ran out, then the rank, if the process has one, and the process.
+var written = regexp.MustCompile(`^(oom-)?((?:rank(\d+)-)?pid(\d+))(\.pickle|\.xplane\.pb)$`)
 
 // Processes are those with a snapshot to read: when memory ran out and the run failed,
 // what was written at that moment, and else what each process wrote at its end. The
@@ -72,7 +78,7 @@ var written = regexp.MustCompile(`^(oom-)?((?:rank(\d+)-)?pid(\d+))\.pickle$`)
 // the order of the processes, by number.
 func (h *Hook) Processes(failed bool) (list []Process) {
 	type snapshot struct {
-		name, id, rank string
+		name, id, rank, kind string
 		pid            int
 	}
 	var plain, oom []snapshot
@@ -82,7 +88,7 @@ func (h *Hook) Processes(failed bool) (list []Process) {
 			continue
 		}
 		pid, _ := strconv.Atoi(m[4])
-		if s := (snapshot{name, m[2], m[3], pid}); m[1] != "" {
+		if s := (snapshot{name, m[2], m[3], m[5], pid}); m[1] != "" {
 			oom = append(oom, s)
 		} else {
 			plain = append(plain, s)
@@ -107,7 +113,7 @@ func (h *Hook) Processes(failed bool) (list []Process) {
 		case n > 0:
 			name += "-process" + strconv.Itoa(n)
 		}
-		path := filepath.Join(h.Dir, name+".pickle")
+		path := filepath.Join(h.Dir, name+s.kind)
 		if os.Rename(filepath.Join(h.Dir, s.name), path) == nil {
 			list = append(list, Process{Snapshot: path, ID: s.id, OutOfMemory: out})
 		}
@@ -133,7 +139,7 @@ func (h *Hook) Notes() (notes []string) {
 		}
 		lines := bufio.NewScanner(io.LimitReader(f, 64<<10))
 		for lines.Scan() && len(notes) < maxNotes {
-			notes = append(notes, "PyTorch: "+lines.Text())
+			notes = append(notes, h.Name+": "+lines.Text())
 		}
 		f.Close()
 	}

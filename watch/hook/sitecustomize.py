@@ -1,7 +1,8 @@
 """Records the history of PyTorch's CUDA allocator, for peakgate.
 
-Python runs this at its start, before the program. Nothing is done before torch
-is imported, nothing is printed, and no fault here reaches the program.
+Python runs this at its start, before the program. Nothing is done before torch, or
+the module that an extension is for, is imported; nothing is printed, and no fault
+here reaches the program.
 """
 
 import os
@@ -9,6 +10,7 @@ import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _OUT = os.environ.get("PEAKGATE_CAPTURE_DIR", "")
+_MODULE = os.environ.get("PEAKGATE_CAPTURE_MODULE", "torch")
 _MAX_EVENTS = 200_000
 
 
@@ -33,10 +35,10 @@ def _extend():
 
 
 class _Finder:
-    """Sees the import of torch, which the other finders do."""
+    """Sees the import of the module, which the other finders do."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != _MODULE:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -69,7 +71,7 @@ class _Finder:
 
             loader.exec_module = exec_module
         except Exception as e:
-            _note("cannot see the import of torch: %r" % e)
+            _note("cannot see the import of %s: %r" % (_MODULE, e))
 
 
 def _prepare(torch):
@@ -95,22 +97,25 @@ class _Recorder:
         self.oom = False
 
     def begin(self):
-        record = self.torch.cuda.memory._record_memory_history
-        try:
-            record(enabled="all", context="all", stacks="python", max_entries=_MAX_EVENTS)
-        except TypeError:  # torch 2.0
-            record(True, trace_alloc_max_entries=_MAX_EVENTS, trace_alloc_record_context=True)
+        self.record()
         import atexit
 
         atexit.register(self.end)
         util = sys.modules.get("multiprocessing.util")
         if util is not None:  # a child of multiprocessing ends without atexit
             util.Finalize(None, self.end, exitpriority=100)
+        self.catch_sigterm()
+
+    def record(self):
+        record = self.torch.cuda.memory._record_memory_history
+        try:
+            record(enabled="all", context="all", stacks="python", max_entries=_MAX_EVENTS)
+        except TypeError:  # torch 2.0
+            record(True, trace_alloc_max_entries=_MAX_EVENTS, trace_alloc_record_context=True)
         try:
             self.torch._C._cuda_attach_out_of_memory_observer(self.out_of_memory)
         except Exception as e:
             _note("cannot see when memory runs out: %r" % e)
-        self.catch_sigterm()
 
     def catch_sigterm(self):
         """SIGTERM ends a program without atexit. One that handles it does not need us."""
