@@ -79,7 +79,7 @@ var written = regexp.MustCompile(`^(oom-)?((?:rank(\d+)-)?pid(\d+))(\.pickle|\.x
 func (h *Hook) Processes(failed bool) (list []Process) {
 	type snapshot struct {
 		name, id, rank, kind string
-		pid            int
+		pid                  int
 	}
 	var plain, oom []snapshot
 	for _, name := range names(h.Dir) {
