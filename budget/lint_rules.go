@@ -14,6 +14,7 @@ import (
 // lintRules are the rules in the order of the documentation.
 var lintRules = []lintRule{
 	{"dead", LevelError, "A path matches no file, or an entry no row: it judges nothing, and the target is no data. (A waiver that covers no row is a warning, a default that no target takes is advice.)", lintDead},
+	{"dryrun", LevelError, "A dry run says nothing of the metric, so the target is no data: of PyTorch it tells live, oom and growth, of JAX the plan, and of no framework the memory of the machine that it runs on.", lintDryrun},
 	{"expired", LevelError, "The last day of a waiver is over. It fails until it is removed.", lintExpired},
 	{"information", LevelWarning, "The metric is for information: it depends on what the allocator did before, so it moves without the program.", lintInformation},
 	{"module", LevelAdvice, "The captures hold several modules and no selector pins one. All of them are judged, and the largest decides: another module can hide the one that is meant.", lintModule},
@@ -27,6 +28,19 @@ var lintRules = []lintRule{
 	{"units", LevelWarning, "One file gives one metric in GB and in GiB, or a limit is a round number of the other kind (advice). 80 GB and 80 GiB are 7 % apart.", lintUnits},
 	{"until", LevelAdvice, "A waiver holds for more than a year (" + lintWaiver + "): then it is a limit, and should be one.", lintUntil},
 	{"why", LevelAdvice, "A growth above 50% without a why: a reviewer cannot tell whether it is meant.", lintWhy},
+}
+
+func lintDryrun(l *linter) {
+	l.entries(func(t *Target, e *Entry, path string) {
+		if t.Dryrun == nil || measure.DryrunTells(t.Dryrun.Framework, e.Metric.Name) {
+			return
+		}
+		hint := "budget live.peak_bytes"
+		if t.Dryrun.Framework == "jax" {
+			hint = "budget plan.need_bytes"
+		}
+		l.add(e.Pos, path, "a dry run of "+t.Dryrun.Framework+" says nothing of "+e.Metric.Name, hint)
+	})
 }
 
 func lintExpired(l *linter) {

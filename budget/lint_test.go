@@ -87,6 +87,13 @@ func lintExamples(t testing.TB) map[string][]lintCase {
 			{waiver("max: 10 GiB, until: 2028-01-31"), Found{}, "8:67: advice: waivers[0].until: the waiver holds until 2028-01-31; raise the entry's limit with a why, or set an earlier day [until]"},
 			{waiver("max: 10 GiB, until: 2027-12-01"), Found{}, ""},
 		},
+		"dryrun": {
+			{"version: 1\ntargets:\n  train:\n    run: [python, train.py]\n    dryrun: { framework: torch }\n    budgets:\n      footprint.peak_bytes: 1 GiB\n", Found{},
+				"7:7: targets.train.budgets.footprint.peak_bytes: a dry run of torch says nothing of footprint.peak_bytes; budget live.peak_bytes [dryrun]"},
+			{"version: 1\ntargets:\n  train:\n    dryrun: { framework: jax, device: h100, function: \"a:b\" }\n    budgets:\n      live.peak_bytes: 1 GiB\n      plan.need_bytes: 1 GiB\n", Found{},
+				"6:7: targets.train.budgets.live.peak_bytes: a dry run of jax says nothing of live.peak_bytes; budget plan.need_bytes [dryrun]"},
+			{"version: 1\ntargets:\n  train:\n    run: [python, train.py]\n    dryrun: { framework: tf }\n    budgets:\n      live.peak_bytes: 1 GiB\n", Found{}, ""},
+		},
 		"information": {
 			{entryFile("reserved.peak_bytes: 9 GiB"), Found{}, "6:7: warning: targets.train.budgets.reserved.peak_bytes: reserved.peak_bytes is for information: largest total taken from the device. It depends on the pool's history: budget live.peak_bytes instead [information]"},
 		},

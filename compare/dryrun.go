@@ -60,7 +60,7 @@ func distrust(m *measure.Measurement, metric string, labels measure.Labels) stri
 			return DryrunText(f) + "; say with assume what the program may read, or keep such values out of what decides sizes"
 		case !f.Judged():
 			return "the dry run " + DryrunText(f)
-		case f.Framework == "torch" && !requested(metric):
+		case f.Framework == "torch" && !measure.DryrunTells(f.Framework, metric):
 			return metric + " depends on addresses that only a real device gives out: of a dry run of PyTorch only what the program asks for is judged; budget live.peak_bytes"
 		}
 	}
@@ -76,12 +76,6 @@ func Trusted(m *measure.Measurement) error {
 		}
 	}
 	return nil
-}
-
-// requested tells whether a metric is of what a program asks for.
-func requested(metric string) bool {
-	kind, _, _ := strings.Cut(metric, ".")
-	return kind == "live" || kind == "oom" || kind == "growth"
 }
 
 // ran tells whether a measurement is of more than dry runs that did not run at all.

@@ -55,6 +55,21 @@ func (f *DryrunFact) Judged() bool {
 	return f.Class == DryrunExact || f.Class == DryrunAssumption
 }
 
+// DryrunTells tells whether a dry run of a framework says anything of a metric. Of
+// PyTorch it is what the program asks for: what is taken from the device depends on
+// addresses that only a real one gives out. JAX is compiled and not run. The memory of
+// the machine itself says nothing of a device.
+func DryrunTells(framework, metric string) bool {
+	kind, _, _ := strings.Cut(metric, ".")
+	switch framework {
+	case "torch":
+		return slices.Contains([]string{"live", "oom", "growth"}, kind)
+	case "jax":
+		return kind == "plan"
+	}
+	return !slices.Contains([]string{"footprint", "process", "descriptor"}, kind)
+}
+
 // About tells whether a row with these labels is from this dry run: of several, each
 // was for a device of its own.
 func (f *DryrunFact) About(labels Labels, of []DryrunFact) bool {
