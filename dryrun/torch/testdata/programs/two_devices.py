@@ -1,5 +1,6 @@
-"""A model on two devices"""
-# class: exact
+"""A model on two devices: whether they reach each other's memory is a guess"""
+# class: assumption
+# says: CanAccessPeer
 # devices: 2
 import torch
 
