@@ -29,15 +29,17 @@
 //
 // # What is read from the device
 //
-// No kernel ran, so a value that is copied to the host was computed by nothing. Each
-// such copy passes one function, which counts it, calls back, and fills the target.
-// keep copies what the memory holds: zero, or what the host wrote there. zero and one
-// write zeroes, or the byte 1 at every eighth byte and 0 between: the number 1 to a
-// reader of one integer or truth value of 1 to 8 bytes, and to each of many integers
-// of 8 bytes. To a reader of floating-point numbers it is a positive number below
-// 1e-39, so a comparison with a limit is not turned by it: two fills that give the
-// same allocations are evidence that values steer no memory, not proof. Under zero and
-// one nothing that the host writes is kept, so it takes no host memory.
+// A small value that the host wrote, and that was at most copied since, is read back as
+// it is until the next kernel is launched, which may write anywhere. Any other value
+// was computed by nothing, as no kernel ran. Each copy of such a one passes one
+// function, which counts it, calls back, and fills the target. keep copies what the
+// memory holds: zero, or what the host wrote there. zero and one write zeroes, or the
+// byte 1 at every eighth byte and 0 between: the number 1 to a reader of one integer or
+// truth value of 1 to 8 bytes, and to each of many integers of 8 bytes. To a reader of
+// floating-point numbers it is a positive number below 1e-39, so a comparison with a
+// limit is not turned by it: two fills that give the same allocations are evidence that
+// values steer no memory, not proof. Under zero and one nothing else that the host
+// writes is kept, so it takes no host memory.
 //
 // # Functions for the process itself
 //

@@ -26,7 +26,7 @@ type family struct {
 var families = []family{
 	{
 		stem: "libcuda", symbols: begins("cu[A-Z]"), status: 801,
-		sources:  []string{"notes.c", "card.c", "memory.c", "stream.c", "driver.c"},
+		sources:  []string{"notes.c", "card.c", "memory.c", "known.c", "stream.c", "driver.c"},
 		accepted: "cuLogsRegisterCallback cuLogsUnregisterCallback",
 		extra: `cuCtxFromGreenCtx cuCtxPopCurrent cuCtxPushCurrent cuDevResourceGenerateDesc cuDevSmResourceSplitByCount
 			cuDeviceGetDevResource cuGetExportTable cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxStreamCreate cuLogsRegisterCallback

@@ -43,7 +43,7 @@ of device 9 2
 free 0 again 1
 `
 	values := func(read, set string) string {
-		return "written, reads 0\nread 1 of 24 bytes\n" + read + "\nfrom the device 1\n" + set + ", reads 3 of 32 bytes\n"
+		return "known 11 14 255 set 5, reads 0\nwritten, reads 0\nread 1 of 24 bytes\n" + read + "\nfrom the device 1\n" + set + ", reads 3 of 32 bytes\n"
 	}
 	for _, c := range []struct {
 		name, part string

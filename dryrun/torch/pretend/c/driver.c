@@ -97,7 +97,7 @@ result cuFuncSetCacheConfig(void *f UNUSED, int c UNUSED) { return SUCCESS; }
 result cuLaunchKernel(void) { pretend_launched(); return SUCCESS; }
 result cuLaunchKernelEx(void) { pretend_launched(); return SUCCESS; }
 result cuLaunchCooperativeKernel(void) { pretend_launched(); return SUCCESS; }
-result cuMemsetD32Async(void) { return SUCCESS; }
+result cuMemsetD32Async(void) { pretend_launched(); return SUCCESS; }
 result cuOccupancyMaxActiveClusters(int *n, void *f UNUSED, const void *config UNUSED) {
   pretend_assume("cuOccupancyMaxActiveClusters");
   *n = 1;

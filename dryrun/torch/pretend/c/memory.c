@@ -267,7 +267,9 @@ long pretend_read_bytes(void) { return read_bytes; }
 void pretend_copy(void *to, const void *from, size_t n) {
   if (!n) return;
   int to_device = pretend_device_of(to) >= 0, from_device = pretend_device_of(from) >= 0;
+  if (to_device) (from_device ? pretend_known_move : pretend_known_write)(to, from, n);
   if (to_device && (from_device || fill != KEEP)) return;
+  if (from_device && pretend_known_read(to, from, n)) return;
   if (from_device) {
     long ordinal = atomic_fetch_add(&reads, 1) + 1;
     atomic_fetch_add(&read_bytes, (long)n);
@@ -283,7 +285,9 @@ void pretend_copy(void *to, const void *from, size_t n) {
 }
 
 void pretend_set(void *p, int value, size_t n) {
-  if (fill != KEEP || pretend_device_of(p) < 0) return;
+  if (pretend_device_of(p) < 0) return;
+  pretend_known_set(p, value, n);
+  if (fill != KEEP) return;
   uintptr_t a = (uintptr_t)p, low = round_up(a, 4096), high = (a + n) & ~4095ul;
   if (value || low >= high) { memset(p, value, n); return; }
   memset(p, 0, low - a);

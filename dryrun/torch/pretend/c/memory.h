@@ -11,4 +11,11 @@ int pretend_unreserve(void *p, size_t size);
 physical *pretend_physical(int device, size_t size); /* NULL: out of memory */
 void pretend_release(physical *handle);
 int pretend_map(void *p, size_t size, physical *handle); /* NULL: unmap */
+
+/* Values that the host wrote: known.c. */
+void pretend_known_write(void *to, const void *from, size_t size);
+void pretend_known_set(void *to, int value, size_t size);
+void pretend_known_move(void *to, const void *from, size_t size);
+int pretend_known_read(void *to, const void *from, size_t size); /* 1: it is known */
+long pretend_launches(void);
 #endif

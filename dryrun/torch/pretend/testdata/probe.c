@@ -75,6 +75,14 @@ static void values(void) {
   void *p;
   cudaMalloc(&p, 4096);
   cudaMemcpy(p, host, sizeof host, 1);
+  memset(back, 255, sizeof back);
+  cudaMemcpy((char *)p + 100, p, sizeof host, 3);
+  cudaMemcpy(back, (char *)p + 104, 4, 2);
+  printf("known %d %d %d", back[0], back[3], back[4]);
+  cudaMemset((char *)p + 102, 5, 1);
+  cudaMemcpy(back, (char *)p + 102, 1, 2);
+  printf(" set %d, reads %ld\n", back[0], pretend_reads());
+  cudaLaunchKernel();
   printf("written, reads %ld\n", pretend_reads());
   pretend_on_read(on_read);
   memset(back, 255, sizeof back);
@@ -83,6 +91,7 @@ static void values(void) {
   printf("\nfrom the device %d\n", read_from == p);
   pretend_on_read(NULL);
   cudaMemset(p, 0, 4096);
+  cudaLaunchKernel();
   cudaMemcpy2DAsync(back, 8, p, 512, 4, 2, 2, NULL);
   printf("%d %d %d, reads %ld of %ld bytes\n", back[0], back[4], back[8], pretend_reads(), pretend_read_bytes());
 }
