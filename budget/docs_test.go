@@ -156,3 +156,31 @@ What other places share (anchors, aliases, merge keys), blocks of text and escap
 All errors of a file are shown at once, in the order of the file, and end the run with exit code 2. Each has the form
 ` + "`FILE:LINE:COLUMN: KEY: WHAT; HINT [RULE]`" + `. These are the rules:
 `
+
+// TestBudgetsOfTheDocs: what the pages show as a whole budget is one.
+func TestBudgetsOfTheDocs(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range append(pages, filepath.Join("..", "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n```yaml\n")[1:] {
+			block, _, _ = strings.Cut(block, "\n```\n")
+			if !strings.HasPrefix(block, "version: 1\n") || strings.Contains(block, "\nincludes:") {
+				continue
+			}
+			n++
+			if _, err := Parse([]byte(block), page); err != nil {
+				t.Errorf("%v\nin\n%s", err, block)
+			}
+		}
+	}
+	if n < 3 {
+		t.Errorf("only %d budgets were found", n)
+	}
+}

@@ -30,6 +30,10 @@ var frameworks = map[string]func(dryrun.Spec, string, dryrun.Start) (*dryrun.Res
 // device. A program that leaves more does not do what it seems to.
 const maxLeft = 1024
 
+// maxCapture is the largest capture of a dry run that is read, in bytes: a million events
+// of PyTorch with their stacks are a tenth of it.
+const maxCapture = 4 << 30
+
 // dry runs what a spec says, and measures what it leaves in a folder.
 func (r *executor) dry(spec dryrun.Spec, target, dir string, opt capture.Options) (*measure.Measurement, error) {
 	if spec.Framework == dryrun.Torch && runtime.GOOS != "linux" {
@@ -84,6 +88,9 @@ func inside(dir, path string) error {
 	real, err2 := resolved(path)
 	if err1 != nil || err2 != nil || !info.Mode().IsRegular() || !(guard{roots: []string{folder}}).holds(real) {
 		return fmt.Errorf("%s: expected a file that the dry run wrote, found a link or something else", path)
+	}
+	if info.Size() > maxCapture {
+		return fmt.Errorf("%s: expected at most %s, found %s", path, measure.Bytes(maxCapture), measure.Bytes(info.Size()))
 	}
 	return nil
 }
