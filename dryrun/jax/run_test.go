@@ -222,7 +222,7 @@ func TestSpecErrors(t *testing.T) {
 		{[]string{"python", "train.py"}, []string{"cpu"}, `JAX: want one module:function or FILE.py:function, found "python train.py"`},
 		{[]string{"train.py"}, []string{"cpu"}, `found "train.py"`},
 		{[]string{"t:f"}, nil, "no device is named"},
-		{[]string{"t:f"}, []string{"a100"}, `device "a100": want h100, v3, v4, v5e, v5p, v6e, tpu7x, cpu or one of them with a topology, such as v5e:4x4; found "a100"`},
+		{[]string{"t:f"}, []string{"p100"}, `device "p100": want a100, h100, h200, b200, v3, v4, v5e, v5p, v6e, tpu7x, cpu or one of them with a topology, such as v5e:4x4; found "p100"`},
 		{[]string{"t:f"}, []string{"v5e:4"}, `device "v5e:4": want a topology such as v5e:2x2, found "4"`},
 		{[]string{"t:f"}, []string{"v5e:4x4x4"}, "want a topology"},
 		{[]string{"t:f"}, []string{"v5e:0x4"}, "want a topology"},
@@ -262,9 +262,13 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestDescription: the description of the GPU has the memory that the table has.
+// TestDescription: the golden plans were compiled for this description.
 func TestDescription(t *testing.T) {
-	if !strings.Contains(h100, "device_memory_size: 84929347584\n") || devices[0].memory != 84_929_347_584 {
-		t.Error("the memory of the description is another than the table's")
+	want, err := os.ReadFile("../../fixtures/xla/h100.txtpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := gpus["h100"].description(); got != string(want) {
+		t.Errorf("%s", got)
 	}
 }

@@ -1,7 +1,6 @@
 package jax
 
 import (
-	_ "embed"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -17,12 +16,6 @@ const (
 	tpu  = "tpu"
 )
 
-// h100 is what XLA's GPU compiler wants to know of a device, as it prints it itself
-// (stream_executor/device_description.proto, GpuTargetConfigProto): of an H100 80GB HBM3.
-//
-//go:embed h100.txtpb
-var h100 string
-
 // device is one that can be compiled for.
 type device struct {
 	name, platform string
@@ -37,7 +30,10 @@ type device struct {
 // available HBM (15.75G)"), which is given in hundredths of a GiB. A device of v3 and
 // tpu7x is a core, half a chip; one of v4 is a chip.
 var devices = []device{
-	{"h100", cuda, "1", 84_929_347_584},
+	{"a100", cuda, "1", gpus["a100"].memory},
+	{"h100", cuda, "1", gpus["h100"].memory},
+	{"h200", cuda, "1", gpus["h200"].memory},
+	{"b200", cuda, "1", gpus["b200"].memory},
 	{"v3", tpu, "2x2", 1548 << 30 / 100},
 	{"v4", tpu, "2x2x1", 3075 << 30 / 100},
 	{"v5e", tpu, "2x2", 1575 << 30 / 100},
@@ -92,7 +88,7 @@ func (t *target) topology() (name string, options map[string]any) {
 	case cuda:
 		// Slices, hosts of each, devices of each.
 		dims := append([]int{1, 1}, t.dims...)
-		return t.name, map[string]any{"target_config": h100, "topology": join(dims[len(dims)-3:])}
+		return t.name, map[string]any{"target_config": gpus[t.name].description(), "topology": join(dims[len(dims)-3:])}
 	case tpu:
 		options = map[string]any{}
 		// A host has 2×2 chips; a topology that is smaller is of a part of one.
