@@ -29,18 +29,23 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
+		p := New(s, s) // beside itself: all can be paired
 		out, err := json.Marshal(New(s, nil))
 		if err != nil || len(out) > 8<<20 {
 			t.Errorf("a page of %d bytes from %d, %v", len(out), len(data), err)
 		}
-		for _, v := range s.Views {
+		for i, v := range p.Head.Views {
+			if v.Base < 1 || v.Base > len(s.Views) {
+				t.Errorf("view %d is laid beside %d of %d", i, v.Base, len(s.Views))
+			}
+			rises(t, v.Anchors)
 			for _, x := range v.Curve.X {
 				if x < 0 || x > v.Steps {
 					t.Errorf("a point at %d of %d", x, v.Steps)
 				}
 			}
 			for _, b := range v.Buffers {
-				if b.Start < 0 || b.End > v.Steps+1 || b.Stack < 0 || b.Stack > len(s.Stacks) {
+				if b.Start < 0 || b.End > v.Steps+1 || b.Stack < 0 || b.Stack > len(s.Stacks) || b.Pair < 0 || b.Pair > len(s.Views[v.Base-1].Buffers) {
 					t.Errorf("buffer %s lives from %d to %d of %d, with stack %d of %d", b.ID, b.Start, b.End, v.Steps, b.Stack, len(s.Stacks))
 				}
 			}

@@ -36,7 +36,7 @@ func FuzzReports(f *testing.F) {
 		if page.Len() > maxMarkdown {
 			t.Errorf("%d bytes of markdown", page.Len())
 		}
-		for _, write := range []func(io.Writer, *compare.Result) error{Text, Brief, SARIF, JUnit} {
+		for _, write := range []func(io.Writer, *compare.Result) error{Text, Brief, SARIF, JUnit, HTML} {
 			if err := write(io.Discard, r); err != nil {
 				t.Error(err)
 			}

@@ -17,7 +17,7 @@ const (
 
 // HTML writes a result as part of a page: its verdict, a table of its checks, those
 // that do not hold first, and folded the text of Text. It writes no script, no style
-// and no link, and takes at most 1 MB.
+// and no link. Rows, names and the text are cut, so that its size is bounded.
 func HTML(w io.Writer, r *compare.Result) error {
 	var out bytes.Buffer
 	text := func(s string) string { return html.EscapeString(textStyle.name(s)) }

@@ -122,7 +122,7 @@ func hostile() *compare.Result {
 func TestGoldens(t *testing.T) {
 	for name, r := range map[string]*compare.Result{"red": red(), "green": green(), "hostile": hostile()} {
 		for ext, write := range map[string]func(io.Writer, *compare.Result) error{
-			"txt": Text, "md": Markdown, "json": func(w io.Writer, r *compare.Result) error { return JSON(w, r) },
+			"txt": Text, "md": Markdown, "html": HTML, "json": func(w io.Writer, r *compare.Result) error { return JSON(w, r) },
 		} {
 			var first, second bytes.Buffer
 			if err := write(&first, r); err != nil {
