@@ -60,7 +60,11 @@ var families = []family{
 			cudnnDestroy* cudnnBackendSetAttribute cudnnBackendFinalize`,
 		compute: "cudnnBackendExecute cudnnBatchNormalization* cudnnSpatialTf* cudnnPoolingForward",
 	},
-	{stem: "libnccl", symbols: begins("nccl"), sources: []string{"libs.c"}, status: 5},
+	{
+		stem: "libnccl", symbols: begins("nccl"), sources: []string{"libs.c"}, status: 5,
+		accepted: "ncclGroupStart ncclGroupEnd ncclCommAbort ncclCommDestroy ncclCommFinalize ncclRedOpDestroy",
+		compute:  "ncclAlltoAll ncclGather ncclRecv ncclScatter ncclSend",
+	},
 	{stem: "libcusparseLt", symbols: begins("cusparseLt"), status: 10},
 	{
 		stem: "libcusparse", symbols: begins("cusparse"), sources: []string{"libs.c"}, status: 10,

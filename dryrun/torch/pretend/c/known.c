@@ -6,7 +6,7 @@
 #include <string.h>
 #include "memory.h"
 
-enum { MOST_BYTES = 4096, MOST = 256 };
+enum { MOST_BYTES = 1 << 16, MOST = 256 }; /* the shapes of a model with 1000 parameters are one write */
 
 typedef struct known {
   struct known *next;

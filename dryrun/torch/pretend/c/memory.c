@@ -58,7 +58,7 @@ static void init(void) {
     void *p = reserve(base + i * ROOM, ROOM);
     range *all = calloc(1, sizeof *all);
     if (p == MAP_FAILED || !all) {
-      fprintf(stderr, "pretend CUDA: no addresses for device %d of %d: %s\n", i, count, strerror(errno));
+      fprintf(stderr, "pretend CUDA: no addresses for device %d of %d: %s; lift ulimit -v\n", i, count, strerror(errno));
       abort();
     }
     *all = (range){.addr = (uintptr_t)p, .size = ROOM};

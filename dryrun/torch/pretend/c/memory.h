@@ -17,5 +17,4 @@ void pretend_known_write(void *to, const void *from, size_t size);
 void pretend_known_set(void *to, int value, size_t size);
 void pretend_known_move(void *to, const void *from, size_t size);
 int pretend_known_read(void *to, const void *from, size_t size); /* 1: it is known */
-long pretend_launches(void);
 #endif

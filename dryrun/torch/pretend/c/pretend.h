@@ -15,6 +15,7 @@ void pretend_assume(const char *what);
 void pretend_missing(const char *name);       /* asked for by name and not there */
 const char *pretend_error(long status);       /* a text for an error status of any library */
 void pretend_launched(void);                  /* a kernel was accepted */
+long pretend_launches(void);
 
 /* Devices. An int is 0 where all is well and -1 where it is not. */
 int pretend_count(void);

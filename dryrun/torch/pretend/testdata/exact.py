@@ -45,6 +45,7 @@ for _ in range(2):
     layer(torch.randn(2, 16, 64, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
+out["written by the host"] = torch.tensor([3, 4], device="cuda").tolist()
 out["reads of a training step"] = cuda.pretend_reads()
 out["refused by a training step"] = cuda.pretend_unsupported_calls()
 out["item"] = torch.ones((), dtype=torch.long, device="cuda").item()
