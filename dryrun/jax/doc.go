@@ -28,9 +28,9 @@
 // time, so that the class is assumption. TPUs want libtpu; their plans are exact for its
 // version.
 //
-// Tried with jax, jaxlib and the plugin 0.10.2 and libtpu 0.0.42.1, 0.8.1 and 0.0.30,
-// 0.6.2 and 0.0.17.1. Which libtpu belongs to a jax says its own metadata; another one
-// is told.
+// Tried with jax, jaxlib and the plugin 0.10.2, 0.9.2, 0.8.1 and 0.6.2, with libtpu
+// 0.0.42.1, 0.0.37, 0.0.30 and 0.0.17.1; TPUs with jax 0.5.3 and libtpu 0.0.11.4 too.
+// Which libtpu belongs to a jax says its own metadata; another one is told.
 //
 // Whether a plan fits: not where it needs more than the device has, or where XLA says so,
 // whose words are kept; unsurely where it needs more than JAX takes of a GPU, or more

@@ -132,10 +132,12 @@ func how(end dryrun.End) string {
 	return fmt.Sprintf("ended with exit code %d", end.Code)
 }
 
-// install tells which packages the device wants, if they are not there.
+// install tells which packages the device wants, if they are not there or too old.
 func (r *run) install() string {
 	v := r.answer.Versions
 	switch {
+	case strings.Contains(r.answer.Error, "GpuTargetConfigProto"):
+		return "; GPUs want jax 0.6 or newer"
 	case r.platform == tpu && (v["libtpu"] == "" || r.mismatch() != ""):
 		return fmt.Sprintf("; pip install '%s'", cmp.Or(r.answer.Wanted, "libtpu"))
 	case r.platform == cuda && (v[plugin] == "" || r.mismatch() != ""):

@@ -57,6 +57,34 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestDocumented: the program of the documentation compiles for one device and for several.
+func TestDocumented(t *testing.T) {
+	python(t)
+	text, err := os.ReadFile("../../docs/dryrun.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```python\n")
+	program, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("docs/dryrun.md has no program in Python")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := compile(t, dir, "train:step", "v5e:4x4", "cpu")
+	for i, batch := range []int64{16, 256} {
+		if i >= len(r.Captures) {
+			t.Fatalf("%+v", r)
+		}
+		got := rows(t, r.Captures[i])["device"]
+		if got["plan.argument_bytes"] != 4*(4096*4096+batch*4096) || got["plan.donated_bytes"] != 4*4096*4096 {
+			t.Errorf("%s: %v", r.Captures[i].Device, got)
+		}
+	}
+}
+
 // TestTooLarge: what does not fit has a plan all the same, and is not taken for a fault
 // of the program.
 func TestTooLarge(t *testing.T) {

@@ -3,6 +3,8 @@ package jax
 import (
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,6 +180,7 @@ func TestDidNotRun(t *testing.T) {
 		{"another libtpu", "v5e", pretend{answer: strings.Replace(failed("device", "INTERNAL: x"), "0.0.42.1", "0.0.17", 1)}, "INTERNAL: x; pip install 'libtpu==0.0.42.*'"},
 		{"a topology", "v5e:3x3", pretend{answer: failed("device", "INVALID_ARGUMENT: not divisible")}, "JAX cannot make the device v5e:3x3: INVALID_ARGUMENT: not divisible"},
 		{"no plugin", "h100", pretend{answer: hasNot("jax-cuda12-plugin", failed("device", "NotImplementedError: cuda"))}, "NotImplementedError: cuda; pip install --no-deps jax-cuda12-plugin==0.10.2 jax-cuda12-pjrt==0.10.2"},
+		{"an old JAX", "h100", pretend{answer: failed("device", "FAILED_PRECONDITION: Failed to parse GpuTargetConfigProto")}, "; GPUs want jax 0.6 or newer"},
 		{"the function", "cpu", pretend{answer: failed("function", "ValueError: x")}, `calling "train:step" failed: ValueError: x`},
 		{"the contract", "cpu", pretend{answer: strings.Replace(failed("function", "it returns int"), `"ended"`, `"refused": true, "ended"`, 1)}, `"train:step": it returns int`},
 		{"no plan", "cpu", pretend{answer: `{"stage": "compile", "ended": true}`}, "XLA was asked for a plan and wrote none"},
@@ -259,6 +262,43 @@ func TestInterrupted(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the table of docs/dryrun.md")
+
+// TestDevices: the documentation has the devices that there are.
+func TestDevices(t *testing.T) {
+	const file, begin, end = "../../docs/dryrun.md", "<!-- devices -->\n", "<!-- end of devices -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(text), begin)
+	table, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no table between %q and %q", file, begin, end)
+	}
+	var want strings.Builder
+	want.WriteString("| device | is | for programs, of one | topology, unless one is named |\n|---|---|---|---|\n")
+	for _, d := range devices {
+		is, memory := map[string]string{tpu: "TPU", cpu: "CPU"}[d.platform], "not known"
+		if d.platform == cuda {
+			is = gpus[d.name].name
+		}
+		if d.memory > 0 {
+			memory = d.memory.String()
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | `%s` |\n", d.name, is, memory, d.topology)
+	}
+	if table == want.String() {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table of %s is not that of the devices; go test ./dryrun/jax -update\n%s", file, want.String())
+	}
+	if err := os.WriteFile(file, []byte(head+begin+want.String()+end+tail), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
