@@ -31,7 +31,7 @@ var frameworks = map[string]func(dryrun.Spec, string, dryrun.Start) (*dryrun.Res
 const maxLeft = 1024
 
 // maxCapture is the largest capture of a dry run that is read, in bytes: a million events
-// of PyTorch with their stacks are a tenth of it.
+// of PyTorch with their stacks are well below it.
 const maxCapture = 4 << 30
 
 // dry runs what a spec says, and measures what it leaves in a folder.
