@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,8 +94,9 @@ func DryrunClass(facts []DryrunFact) string {
 }
 
 // DescribeDryrun writes what decides the numbers of dry runs into the environment, so
-// that only like is compared with like.
+// that only like is compared with like. What it said of dry runs before is gone.
 func (e Environment) DescribeDryrun(facts []DryrunFact) {
+	maps.DeleteFunc(e, func(k, _ string) bool { return strings.HasPrefix(k, dryrunPrefix) })
 	for _, f := range facts {
 		for name, value := range map[string]string{
 			"framework": f.Framework, "device": f.Device, "capability": f.Capability, "assumed": f.Assumed,

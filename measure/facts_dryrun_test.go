@@ -21,7 +21,7 @@ func TestMergeDryrun(t *testing.T) {
 }
 
 func TestDescribeDryrun(t *testing.T) {
-	e := Environment{"torch": "2.9"}
+	e := Environment{"torch": "2.9", "dryrun.class": "as the program says", "dryrun.assumed": "0"}
 	e.DescribeDryrun([]DryrunFact{{Framework: "torch", Class: DryrunExact, Capability: "9.0", Devices: 2, MemoryBytes: 80_000_000_000}})
 	want := Environment{"torch": "2.9", "dryrun.framework": "torch", "dryrun.class": "exact", "dryrun.capability": "9.0", "dryrun.devices": "2", "dryrun.memory": "80,000,000,000 B"}
 	if !maps.Equal(e, want) {

@@ -174,6 +174,9 @@ func Diff(w io.Writer, d *compare.Diff) error {
 	if v := d.Environment.Head["torch"]; v != "" && v == d.Environment.Base["torch"] {
 		fmt.Fprintf(out, "torch on both sides: %s\n", plain(v))
 	}
+	if v := d.Environment.Head["dryrun.class"]; v != "" && v == d.Environment.Base["dryrun.class"] {
+		fmt.Fprintf(out, "dry runs on both sides: %s\n", plain(v))
+	}
 	for _, line := range environmentDifferences(d.Environment) {
 		fmt.Fprintf(out, "differs: %s\n", plain(line))
 	}
