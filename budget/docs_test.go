@@ -122,6 +122,12 @@ like any other, so what a target's captures do not give is no data there.
 A file that is included twice counts once. Targets and devices have one name in all files together. Of ` + "`defaults`" + ` and ` + "`policy`" + ` what a file says wins
 over what it includes, and an earlier include over a later one. At most 64 files, 8 levels and 4 MiB together.
 
+## Dry runs
+
+A target with ` + "`dryrun`" + ` is run for a device that the machine does not have, its base too with ` + "`base: run`" + `. What such a run cannot tell (values that nothing
+computed steer the memory, the program did not run, a metric that needs a real device) is no data, and ` + "`peakgate budget lint`" + ` names the last kind.
+A program that does not fit the device fails whatever its entries say. [dryrun.md](dryrun.md) has the classes, and what runs.
+
 ## Devices
 
 Targets that are on one device at one time share its memory. A device adds up, over its targets, the largest row of the metric that ` + "`select`" + ` matches. A target
