@@ -112,7 +112,8 @@ func (m *machine) frame(keys keySet) (ref, error) {
 			return 0, err
 		}
 	}
-	if keys.has(keyLine) && m.field[keyLine] != constNone {
+	// torch writes -1, which is no line (code that the compiler made), as 2^64-1.
+	if v := m.field[keyLine]; keys.has(keyLine) && v != constNone && v.tag() != tagHigh {
 		if k.line, err = m.integer(keyLine); err != nil {
 			return 0, err
 		}

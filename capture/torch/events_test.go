@@ -2,6 +2,7 @@ package torch
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -48,5 +49,25 @@ func TestEventsAddUp(t *testing.T) {
 	}
 	if known == 0 {
 		t.Error("no fixture has a peak")
+	}
+}
+
+// TestFrameWithoutLine: Python has no line for code that its compiler made, and torch
+// writes the -1 as an unsigned integer.
+func TestFrameWithoutLine(t *testing.T) {
+	for _, line := range []string{"18446744073709551615", "null", "0"} {
+		text := `{"segments": [], "device_traces": [[` +
+			`{"action": "alloc", "addr": 4096, "size": 8, "frames": [{"filename": "/p/train.py", "name": "step", "line": ` + line + `}]},` +
+			`{"action": "free_requested", "addr": 4096, "size": 8}, {"action": "free_completed", "addr": 4096, "size": 8}]]}`
+		s, err := Read(strings.NewReader(text), -1, "x.json", Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		events, _ := s.Events(&s.Devices[0])
+		for e := range events {
+			if s.Source(e.Stack) != nil || s.Site(e.Stack) != "train.py step" {
+				t.Errorf("%s: %s at %v", line, s.Site(e.Stack), s.Source(e.Stack))
+			}
+		}
 	}
 }
