@@ -53,6 +53,7 @@ class _DryRun(_Recorder):
         self.report = {"torch": str(torch.__version__), "root": os.path.dirname(torch.__file__)}
         self.lines = {}  # by the user's line, the innermost line and the bytes
         self.last, self.waits = None, 0
+        self.streams = {}  # by the user's line, how often a block is used by another stream
         self.users = {}  # by code: whether it is the user's
         self.ended = threading.Event()
         import atexit
@@ -69,6 +70,7 @@ class _DryRun(_Recorder):
         self.callback = kind(self.read)
         self.cuda.pretend_on_read(self.callback)
         self.keep_history()
+        self.see_streams()
         self.catch_exit()
         if _DEADLINE != float("inf"):
             threading.Thread(target=self.wait, name="peakgate", daemon=True).start()
@@ -91,6 +93,19 @@ class _DryRun(_Recorder):
         memory._record_memory_history = _record_memory_history
         if getattr(self.torch.cuda, "_record_memory_history", None) is ours:
             self.torch.cuda._record_memory_history = _record_memory_history
+
+    def see_streams(self):
+        """A block that another stream uses is free once that stream is done with it."""
+        plain = self.torch.Tensor.record_stream
+
+        def record_stream(tensor, stream):
+            frame = self.user(sys._getframe().f_back)
+            place = frame and _place(frame)
+            if place in self.streams or len(self.streams) < _MAX_LINES:
+                self.streams[place] = self.streams.get(place, 0) + 1
+            return plain(tensor, stream)
+
+        self.torch.Tensor.record_stream = record_stream
 
     def catch_exit(self):
         """os._exit ends a process without atexit."""
@@ -194,6 +209,7 @@ class _DryRun(_Recorder):
             line["count"] += count
             line["bytes"] = max(line["bytes"], size)
         self.report["lines"] = list(sums.values())
+        self.report["streams"] = [{"at": _told(p), "count": n} for p, n in list(self.streams.items())]
 
 
 def _prepare(torch):

@@ -71,6 +71,18 @@ func (r *runner) fact(o *outcome) measure.DryrunFact {
 	for _, name := range o.notes.assumptions {
 		assume("%s: the pretend device answers with a number of its own", name)
 	}
+	shared, first := int64(0), (*spot)(nil)
+	for _, p := range o.told() {
+		for _, l := range p.Streams {
+			if shared += l.Count; first == nil {
+				first = l.At
+			}
+		}
+	}
+	if shared > 0 {
+		assume("%d blocks are given to another stream (record_stream) and are free as soon as the program gives them up: on a real device that stream may be behind, and the peak more", shared)
+		f.Reasons[len(f.Reasons)-1].Source = first.source(r.root())
+	}
 	if r.spec.Assume != "" && f.Reads > 0 {
 		assume("each of %d values that it read from the device was taken to be %s, as it was asked for", f.Reads, r.spec.Assume)
 	}

@@ -33,6 +33,7 @@ type report struct {
 	Reads   int64      `json:"reads"`
 	Kernels int64      `json:"kernels"`
 	Lines   []readLine `json:"lines"`   // in the order of their first reads
+	Streams []readLine `json:"streams"` // where blocks are given to another stream
 	Stopped string     `json:"stopped"` // waits or time; empty where the hook did not end it
 	At      *spot      `json:"at"`      // where
 	Error   string     `json:"error"`   // the exception that ended it
@@ -80,7 +81,7 @@ func readReport(path string) (*report, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Torch, r.Root, r.Error = oneLine(r.Torch), oneLine(r.Root), oneLine(r.Error)
-	for _, s := range append([]*spot{r.At, r.ErrorAt}, spots(r.Lines)...) {
+	for _, s := range slices.Concat([]*spot{r.At, r.ErrorAt}, spots(r.Lines), spots(r.Streams)) {
 		if s != nil {
 			s.File, s.Function = oneLine(s.File), oneLine(s.Function)
 		}
@@ -101,6 +102,11 @@ func (r *report) check() error {
 			return fmt.Errorf("lines: want counts that add up to at most %d reads", r.Reads)
 		}
 		sum += l.Count
+	}
+	for _, l := range r.Streams {
+		if l.Count < 0 || l.Count > 1<<40 {
+			return errors.New("streams: want counts")
+		}
 	}
 	return nil
 }
