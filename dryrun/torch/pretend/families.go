@@ -56,7 +56,7 @@ var families = []family{
 	},
 	{
 		stem: "libcudnn", symbols: begins("cudnn"), sources: []string{"libs.c"}, status: 3000,
-		accepted: `cudnnSetStream cudnnSetTensor* cudnnSetFilter* cudnnSetConvolution* cudnnSetActivation* cudnnSetPooling* cudnnSetSpatial*
+		accepted: `cudnnSetTensor* cudnnSetFilter* cudnnSetConvolution* cudnnSetActivation* cudnnSetPooling* cudnnSetSpatial*
 			cudnnDestroy* cudnnBackendSetAttribute cudnnBackendFinalize`,
 		compute: "cudnnBackendExecute cudnnBatchNormalization* cudnnSpatialTf* cudnnPoolingForward",
 	},

@@ -43,10 +43,12 @@ TEXT(cublasLtGetStatusString)
 #endif
 
 #ifdef libcudnn
-/* Of the backend API just enough that a convolution finds one engine, which wants no
- * workspace: an assumption. */
+/* Of the backend API just enough that a graph (a convolution, attention) finds one
+ * engine, which wants no workspace: an assumption. */
 static const int version[] = CUDNN;
 HANDLE(cudnnCreate)
+int cudnnSetStream(void **h, void *stream) { *h = stream; return 0; }
+int cudnnGetStream(void **h, void **stream) { *stream = *h; return 0; }
 size_t cudnnGetVersion(void) { return version[0] * (version[0] < 9 ? 1000 : 10000) + version[1] * 100 + version[2]; }
 size_t cudnnGetCudartVersion(void) { return CUDA; }
 int cudnnGetProperty(int which, int *v) { /* major, minor, patch */
@@ -64,6 +66,7 @@ int cudnnBackendDestroyDescriptor(void *d) { free(d); return 0; }
 int cudnnBackendGetAttribute(void *d UNUSED, int name, int type, int64_t asked, int64_t *n, int64_t *out) {
   int64_t have = name == 202; /* results of the heuristics */
   if (type == 3 && out && asked > 0) { have = 1; *out = 0; } /* an int64, such as the workspace */
+  if (type == 23 && out && asked > 0) { have = 1; *(int32_t *)out = 0; } /* an int32, such as the shared memory */
   if (n) *n = have;
   return 0;
 }
