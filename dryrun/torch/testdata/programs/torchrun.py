@@ -1,11 +1,11 @@
-"""torchrun with one process: DistributedDataParallel over gloo, which takes times"""
+"""torchrun with one process: DistributedDataParallel over NCCL"""
 # argv: torchrun --standalone --nproc-per-node=1 torchrun.py
 # class: assumption
-# says: cudaEventElapsedTime
+# says: nccl
 import torch
 import torch.distributed
 
-torch.distributed.init_process_group("gloo")
+torch.distributed.init_process_group("nccl")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(512, 512).cuda(), device_ids=[0])
 for _ in range(2):
     model(torch.randn(8, 512, device="cuda")).sum().backward()
