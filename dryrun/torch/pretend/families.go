@@ -62,7 +62,7 @@ var families = []family{
 	},
 	{
 		stem: "libnccl", symbols: begins("nccl"), sources: []string{"libs.c"}, status: 5,
-		accepted: "ncclGroupStart ncclGroupEnd ncclCommAbort ncclCommDestroy ncclCommFinalize ncclRedOpDestroy",
+		accepted: "ncclGroupStart ncclGroupEnd ncclCommAbort ncclCommDeregister ncclCommDestroy ncclCommFinalize ncclRedOpDestroy",
 		compute:  "ncclAlltoAll ncclGather ncclRecv ncclScatter ncclSend",
 	},
 	{stem: "libcusparseLt", symbols: begins("cusparseLt"), status: 10},
