@@ -108,7 +108,7 @@ func (u *updater) plan(targets []string, s Streams) (int, error) {
 	if err != nil {
 		return ExitUsage, err
 	}
-	given, err := assign("--measurement", u.measurements, chosen)
+	given, err := assign("--measurement", u.measurements, chosen, func(string) bool { return false })
 	if err != nil {
 		return ExitUsage, err
 	}

@@ -208,7 +208,7 @@ func (o checkOptions) check(s Streams) (*compare.Result, map[string]*measure.Mea
 	if err != nil {
 		return nil, nil, err
 	}
-	if from.explicit, err = assign("--base", o.bases, targets); err != nil {
+	if from.explicit, err = assign("--base", o.bases, targets, from.isRef); err != nil {
 		return nil, nil, err
 	}
 	p := newProgress(s)
@@ -381,8 +381,8 @@ func (o checkOptions) selectTargets(file *budget.File) ([]*budget.Target, error)
 
 // assign gives each target the X of its flag [TARGET=]X. A bare X serves a single
 // target, or several if it is a directory that holds TARGET.json or TARGET/ for
-// each.
-func assign(flag string, values []string, targets []*budget.Target) (map[string]string, error) {
+// each, or if all says that it holds everything, as a commit does.
+func assign(flag string, values []string, targets []*budget.Target, all func(string) bool) (map[string]string, error) {
 	out := map[string]string{}
 	set := func(name, base string) error {
 		if have, ok := out[name]; ok {
@@ -417,6 +417,8 @@ func assign(flag string, values []string, targets []*budget.Target) (map[string]
 				base = filepath.Join(arg, t.Name+".json")
 			case exists(filepath.Join(arg, t.Name)):
 				base = filepath.Join(arg, t.Name)
+			case all(arg):
+				base = arg
 			default:
 				return nil, usagef("%s %s: it cannot serve %d targets: there is no %s in it; say which target it is for: %s %s=%s", flag, arg, len(targets), t.Name+".json", flag, t.Name, arg)
 			}
