@@ -26,6 +26,9 @@ func DryrunText(f measure.DryrunFact) string {
 	return fmt.Sprintf("of the class %q, which this version does not know", f.Class)
 }
 
+// mostReasons is how many of them are told in words.
+const mostReasons = 4
+
 // reasons lists why a dry run is not exact, each with the user's line.
 func reasons(f measure.DryrunFact) string {
 	var out []string
@@ -44,8 +47,10 @@ func reasons(f measure.DryrunFact) string {
 	if len(out) == 0 {
 		return ""
 	}
-	const most = 4
-	return ": " + strings.ReplaceAll(abridge(out, most), ", and ", "; and ")
+	if left := len(out) - mostReasons; left > 0 {
+		out = append(out[:mostReasons], fmt.Sprintf("%d more", left))
+	}
+	return ": " + strings.Join(out, "; ")
 }
 
 // distrust says why the dry run that a row is from says nothing of it; empty where it

@@ -30,23 +30,27 @@ func dryrunPeak(m *measure.Measurement, f *measure.DryrunFact) string {
 		}
 		parts = append(parts, r.Value.Format(r.Unit)+" {"+r.Labels.Key("memory_space")+"}")
 	}
+	device := ""
+	if f.Device != "" {
+		device = f.Device + ": "
+	}
 	switch {
-	case most == nil && f.Class == measure.DryrunDidNotRun:
-		return cmp.Or(f.Device, "no peak") + ": did not run"
+	case f.Class == measure.DryrunDidNotRun:
+		return device + "did not run"
 	case most == nil:
-		return cmp.Or(f.Device, "no peak") + ": nothing was allocated on the device"
+		return device + "nothing was allocated on the device"
 	case f.Framework == "jax":
 		parts = []string{most.Value.Format(most.Unit)} // the largest of several modules
 	}
 	if left := len(parts) - dryrunLines; left > 0 {
 		parts = append(parts[:dryrunLines], fmt.Sprintf("%d more", left))
 	}
-	text := verb + " " + strings.Join(parts, ", ")
-	if f.Device != "" {
-		text = f.Device + ": " + text
-	}
+	text := device + verb + " " + strings.Join(parts, ", ")
 	if f.MemoryBytes > 0 {
 		text += " of " + f.MemoryBytes.String()
+	}
+	if f.Class == measure.DryrunValueDependent && f.Fits != measure.FitsNo {
+		return text + ": of one run, other values lead elsewhere"
 	}
 	text += fits(f)
 	if f.Fits != measure.FitsYes && f.FitsReason != "" {
