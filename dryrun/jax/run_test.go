@@ -70,8 +70,10 @@ func play(t *testing.T, spec dryrun.Spec, p pretend) (*dryrun.Result, []dryrun.P
 	return r, processes, requests
 }
 
+var repo, _ = filepath.Abs("/repo")
+
 func spec(targets ...string) dryrun.Spec {
-	return dryrun.Spec{Framework: dryrun.JAX, Argv: []string{"train:step"}, Dir: "/repo/sub", Root: "/repo", Env: []string{"A=1", "JAX_PLATFORMS=tpu"}, Python: "python3.11", Targets: targets}
+	return dryrun.Spec{Framework: dryrun.JAX, Argv: []string{"train:step"}, Dir: filepath.Join(repo, "sub"), Root: repo, Env: []string{"A=1", "JAX_PLATFORMS=tpu"}, Python: "python3.11", Targets: targets}
 }
 
 const (
@@ -100,7 +102,7 @@ func TestRequests(t *testing.T) {
 		if q.Function != "train:step" || q.Topology != want.topology || !strings.Contains(string(options), want.options) || !strings.Contains(q.Flags, want.flag) {
 			t.Errorf("%s: %+v", want.label, q)
 		}
-		if !slices.Contains(p.Env, want.env) || p.Dir != "/repo/sub" || p.Argv[0] != "python3.11" || p.Timeout != timeout {
+		if !slices.Contains(p.Env, want.env) || p.Dir != filepath.Join(repo, "sub") || p.Argv[0] != "python3.11" || p.Timeout != timeout {
 			t.Errorf("%s: %+v", want.label, p)
 		}
 		// The user's variables are there, and ours count.
