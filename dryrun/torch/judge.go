@@ -71,6 +71,18 @@ func (r *runner) fact(o *outcome) measure.DryrunFact {
 	for _, name := range o.notes.assumptions {
 		assume("%s: the pretend device answers with a number of its own", name)
 	}
+	for _, p := range o.processes {
+		if p.oom || p.snapshot == nil {
+			continue
+		}
+		for _, d := range p.snapshot.Devices {
+			if len(d.Failures) > 0 {
+				stack := d.Failures[0].Stack
+				assume("memory ran out at %s, and the program went on: where that happens depends on what a real device gives out", p.snapshot.Site(stack))
+				f.Reasons[len(f.Reasons)-1].Source = p.snapshot.Source(stack)
+			}
+		}
+	}
 	shared, first := int64(0), (*spot)(nil)
 	for _, p := range o.told() {
 		for _, l := range p.Streams {
@@ -305,25 +317,30 @@ func (r *runner) countsDiffer(a, b *outcome) (list []measure.DryrunReason) {
 
 // fit tells whether the program fits the device. The reserved bytes of a real device
 // differ by what its driver gives out, 2.5 % at most where both are known, and its
-// context by some hundred MiB.
+// context by some hundred MiB. Processes that use one device may do so at one time, and
+// each has a context.
 func (r *runner) fit(f *measure.DryrunFact, o *outcome) {
 	out := false
+	taken := map[int]measure.Bytes{} // by device
 	for _, p := range o.processes {
 		out = out || p.oom
 		for _, d := range p.snapshot.Devices {
 			if d.History.NoReservedPeak == "" {
-				f.ReservedBytes = max(f.ReservedBytes, measure.Bytes(d.History.ReservedPeak))
+				reserved := measure.Bytes(d.History.ReservedPeak)
+				f.ReservedBytes = max(f.ReservedBytes, reserved)
+				taken[d.Ordinal] += reserved + f.ContextBytes
 			}
 		}
 	}
+	f.Fits = measure.FitsYes
 	margin := max(1<<30, f.MemoryBytes/40)
-	switch {
-	case out:
+	for _, bytes := range taken {
+		if bytes+margin > f.MemoryBytes {
+			f.Fits = measure.FitsUnsure
+		}
+	}
+	if out {
 		f.Fits = measure.FitsNo
-	case f.ReservedBytes+f.ContextBytes+margin > f.MemoryBytes:
-		f.Fits = measure.FitsUnsure
-	default:
-		f.Fits = measure.FitsYes
 	}
 }
 

@@ -289,8 +289,14 @@ func TestFits(t *testing.T) {
 			t.Errorf("%d of %d bytes reserved: fits %s, %d; want %s", c.reserved, c.memory, f.Fits, f.ReservedBytes, c.want)
 		}
 	}
+	// Two processes on one device may be there at one time.
+	large := history(memory/2-context, event{512, 3})
+	result, _ := judged(t, dryrun.Spec{Memory: memory}, ranks(large, large), ranks(large, large))
+	if f := result.Facts[0]; f.Fits != "unsure" || f.ReservedBytes != memory/2-context {
+		t.Errorf("two processes: fits %s, %d reserved", f.Fits, f.ReservedBytes)
+	}
 	run := ran(history(0, event{512, 3}))
-	result, _ := judged(t, dryrun.Spec{}, run.with("oom-pid7.pickle", string(history(0, event{512, 3}, event{1024, 3}))).ending(dryrun.End{Code: 1}))
+	result, _ = judged(t, dryrun.Spec{}, run.with("oom-pid7.pickle", string(history(0, event{512, 3}, event{1024, 3}))).ending(dryrun.End{Code: 1}))
 	if f := result.Facts[0]; f.Fits != "no" || f.Class != "exact" {
 		t.Errorf("out of memory: fits %s, class %s", f.Fits, f.Class)
 	}

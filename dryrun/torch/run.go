@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -172,10 +173,7 @@ func (r *runner) environment(fill string, h *hook.Hook) []string {
 
 // root is the folder that lines of the user's are named relative to.
 func (r *runner) root() string {
-	if r.spec.Root != "" {
-		return r.spec.Root
-	}
-	root, err := filepath.Abs(r.spec.Dir)
+	root, err := filepath.Abs(cmp.Or(r.spec.Root, r.spec.Dir))
 	if err != nil {
 		return ""
 	}
