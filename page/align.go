@@ -90,7 +90,7 @@ func (v *View) happens(count int, size func(int) int64, describe func(int) (star
 			}
 		}
 	}
-	slices.SortStableFunc(v.happenings, func(a, b happening) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(v.happenings, func(a, b happening) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
 }
 
 // maxAnchors bounds what is kept of an alignment.
@@ -118,7 +118,7 @@ func anchors(head, base []happening) [][2]int {
 		count[h.key]++
 	}
 	// Of equal positions in the head only one may be taken: the last of the base first.
-	slices.SortStableFunc(both, func(a, b [2]int) int {
+	slices.SortFunc(both, func(a, b [2]int) int {
 		return cmp.Or(cmp.Compare(a[1], b[1]), cmp.Compare(b[0], a[0]))
 	})
 	rising := longestRise(both)

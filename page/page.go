@@ -83,8 +83,10 @@ type View struct {
 	happenings []happening
 	samples    []float64 // steps or seconds of a series
 
-	// LeftOut are buffers that are too small to be among those kept.
+	// LeftOut are buffers that are too small to be among those kept; Groups are those of
+	// them that are live at the peak, by what they are of.
 	LeftOut *LeftOut `json:"left_out,omitempty"`
+	Groups  []Group  `json:"groups,omitempty"`
 }
 
 // Figure is a line of the overview.
@@ -120,17 +122,23 @@ type Allocation struct {
 	Y     int64  `json:"y"`
 }
 
+// Origin is what a buffer is of: what buffers are grouped by.
+type Origin struct {
+	Shape  string `json:"shape,omitempty"`
+	Op     string `json:"op,omitempty"`
+	Source string `json:"source,omitempty"`
+	Kind   string `json:"kind"`  // XProf's allocation type
+	Class  string `json:"class"` // what it is for
+}
+
 // Buffer is one buffer, or what lives throughout in one allocation.
 type Buffer struct {
 	// ID is unique in a view and the same whenever the capture is read.
 	ID     string `json:"id"`
 	Name   string `json:"name"`
-	Shape  string `json:"shape,omitempty"`
-	Op     string `json:"op,omitempty"`
 	Opcode string `json:"opcode,omitempty"`
-	Kind   string `json:"kind"`  // XProf's allocation type
-	Class  string `json:"class"` // what it is for
-	Bytes  int64  `json:"bytes"`
+	Origin
+	Bytes int64 `json:"bytes"`
 	// Unpadded is the size of the values alone, ViewerUnpadded what XProf counts.
 	Unpadded       int64 `json:"unpadded"`
 	ViewerUnpadded int64 `json:"viewer_unpadded"`
@@ -140,11 +148,18 @@ type Buffer struct {
 	// Y is its place over all allocations; nil where the file does not tell.
 	Y      *int64 `json:"y,omitempty"`
 	AtPeak bool   `json:"at_peak,omitempty"`
-	Source string `json:"source,omitempty"`
 	// Stack is an index in Side.Stacks, plus one; 0 is none.
 	Stack int `json:"stack,omitempty"`
 	// Pair is the index of its counterpart among the buffers of the base's view, plus one.
 	Pair int `json:"pair,omitempty"`
+}
+
+// Group adds up buffers that are alike.
+type Group struct {
+	Origin
+	Count    int   `json:"count"`
+	Bytes    int64 `json:"bytes"`
+	Unpadded int64 `json:"unpadded"`
 }
 
 // LeftOut counts buffers that are in the curve and not in the list.
@@ -153,6 +168,7 @@ type LeftOut struct {
 	PeakCount   int   `json:"peak_count"`
 	PeakBytes   int64 `json:"peak_bytes"`
 	LargestLeft int64 `json:"largest_bytes"`
+	atPeak      []int // which those at the peak are
 }
 
 // clean cuts a name, and replaces what a reader could be misled by: control

@@ -142,6 +142,13 @@ func TestBounds(t *testing.T) {
 		if v.LeftOut == nil || v.LeftOut.Count+len(v.Buffers) != c.buffers || kept+v.LeftOut.PeakBytes != v.Peak.Bytes {
 			t.Errorf("%d buffers of %d bytes are kept, left out are %+v, the peak is %d", len(v.Buffers), kept, v.LeftOut, v.Peak.Bytes)
 		}
+		grouped := kept
+		for _, g := range v.Groups {
+			grouped += g.Bytes
+		}
+		if grouped != v.Peak.Bytes || len(v.Groups) > viewBuffers {
+			t.Errorf("buffers and %d groups take %d bytes, the peak is %d", len(v.Groups), grouped, v.Peak.Bytes)
+		}
 		if !slices.Contains(v.Curve.Bytes, v.Peak.Bytes) {
 			t.Error("the curve lost its peak")
 		}
@@ -168,6 +175,48 @@ func TestThin(t *testing.T) {
 		if slices.Max(seen) != slices.Max(curve) || slices.Min(seen) != slices.Min(curve) {
 			t.Fatal("the highest or lowest point is lost")
 		}
+	}
+}
+
+// TestLargest: where few can be kept, most are of the peak, and equal ones from all along.
+func TestLargest(t *testing.T) {
+	const count, most = 10000, 100
+	live := func(i int) bool { return i >= 9000 && i < 9900 }
+	kept, left := largest(count, most, func(i int) int64 { return 1 + int64(i%2) }, live)
+	peak, large := 0, 0
+	for n, i := range kept {
+		if n > 0 && i <= kept[n-1] {
+			t.Fatalf("%d after %d", i, kept[n-1])
+		}
+		if live(i) {
+			peak++
+		}
+		large += i % 2
+	}
+	if len(kept) != most || peak < 75 || large != most || kept[0] > 1000 || kept[24] < 7000 {
+		t.Errorf("kept %d, %d of the peak, %d large ones, the first others at %d to %d", len(kept), peak, large, kept[0], kept[24])
+	}
+	if left.Count != count-most || left.PeakCount != 900-peak || left.LargestLeft != 2 {
+		t.Errorf("left out: %+v", left)
+	}
+	if kept, left := largest(5, 5, nil, nil); len(kept) != 5 || left != nil {
+		t.Errorf("all are kept: %v, %v", kept, left)
+	}
+}
+
+// TestGroups: what is alike is one, and the smallest are others.
+func TestGroups(t *testing.T) {
+	var all []Group
+	for i := range 60 {
+		all = append(all, Group{Origin: Origin{Source: string(rune('a' + i%6))}, Count: 1, Bytes: int64(i % 6), Unpadded: 1})
+	}
+	got := groups(all, 3)
+	want := []Group{
+		{Origin: Origin{Source: "f"}, Count: 10, Bytes: 50, Unpadded: 10}, {Origin: Origin{Source: "e"}, Count: 10, Bytes: 40, Unpadded: 10}, {Origin: Origin{Source: "d"}, Count: 10, Bytes: 30, Unpadded: 10},
+		{Origin: Origin{others, others, others, others, others}, Count: 30, Bytes: 30, Unpadded: 30},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 

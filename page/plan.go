@@ -100,6 +100,13 @@ func (b *plans) view(m *xla.Module, v *xla.View) View {
 	for _, i := range kept {
 		out.Buffers = append(out.Buffers, b.buffer(m, &v.Buffers[i], out.Allocations, ids))
 	}
+	if out.LeftOut != nil {
+		for _, i := range out.LeftOut.atPeak {
+			f := &v.Buffers[i]
+			out.Groups = append(out.Groups, Group{Origin: b.origin(f), Count: 1, Bytes: f.SizeBytes, Unpadded: f.UnpaddedBytes})
+		}
+		out.Groups = groups(out.Groups, b.buffers/10)
+	}
 	out.happens(len(v.Buffers), func(i int) int64 { return v.Buffers[i].SizeBytes }, func(i int) (start, end int, key uint64) {
 		f := &v.Buffers[i]
 		if f.Kind != xla.Temp {
@@ -135,23 +142,29 @@ func (b *plans) curve(out *View, v *xla.View) {
 	}
 }
 
+// origin tells what a buffer is of.
+func (b *plans) origin(f *xla.ViewBuffer) Origin {
+	out := Origin{Op: clean(f.OpName), Kind: kinds[f.Kind], Class: string(f.Class)}
+	if f.Shape != nil {
+		out.Shape = clean(f.Shape.String())
+	}
+	if f.Source.File != "" {
+		out.Source = b.place(f.Source)
+	}
+	return out
+}
+
 func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids map[string]int) Buffer {
 	out := Buffer{
-		Name: clean(f.Name), Op: clean(f.OpName), Opcode: clean(f.Opcode), Kind: kinds[f.Kind], Class: string(f.Class),
+		Name: clean(f.Name), Opcode: clean(f.Opcode), Origin: b.origin(f),
 		Bytes: f.SizeBytes, Unpadded: f.UnpaddedBytes, ViewerUnpadded: f.ViewerUnpaddedBytes,
 		Start: f.Start + 1, End: f.End + 1, AtPeak: f.AtPeak, // event e moves the curve at e+1
 	}
 	if f.Kind != xla.Temp {
 		out.Start = 0
 	}
-	if f.Shape != nil {
-		out.Shape = clean(f.Shape.String())
-	}
 	if out.Name == "" {
 		out.Name = "unnamed"
-	}
-	if f.Source.File != "" {
-		out.Source = b.place(f.Source)
 	}
 	out.ID = strconv.FormatInt(f.ID, 10)
 	if f.Allocation >= 0 {

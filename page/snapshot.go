@@ -153,16 +153,22 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 	}
 	var kept []int
 	kept, out.LeftOut = largest(len(lived), b.buffers, func(i int) int64 { return lived[i].Bytes }, atPeak)
+	if out.LeftOut != nil {
+		for _, i := range out.LeftOut.atPeak {
+			out.Groups = append(out.Groups, Group{Origin: b.origin(&lived[i]), Count: 1, Bytes: lived[i].Bytes, Unpadded: lived[i].Bytes})
+		}
+		out.Groups = groups(out.Groups, b.buffers/10)
+	}
 	ids := map[string]int{}
 	for _, i := range kept {
 		l := &lived[i]
-		site := clean(b.s.Site(l.Stack))
 		f := Buffer{
-			ID: fmt.Sprintf("e%d", l.Start), Name: site, Kind: "Block", Class: l.Class, Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
-			Start: int(l.Start), End: int(l.End), AtPeak: atPeak(i), Y: places(l), Source: site,
+			ID: fmt.Sprintf("e%d", l.Start), Origin: b.origin(l), Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
+			Start: int(l.Start), End: int(l.End), AtPeak: atPeak(i), Y: places(l),
 		}
+		f.Name = f.Source
 		if l.Start == 0 {
-			f.ID, f.Class = fmt.Sprintf("a%x", l.Address), "before_the_recording"
+			f.ID = fmt.Sprintf("a%x", l.Address)
 		}
 		ids[f.ID]++
 		if n := ids[f.ID]; n > 1 {
@@ -178,6 +184,15 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 		f.Stack = b.keep(lines)
 		out.Buffers = append(out.Buffers, f)
 	}
+}
+
+// origin tells what a block is of.
+func (b *snapshots) origin(l *torch.Lived) Origin {
+	class := l.Class
+	if l.Start == 0 {
+		class = "before_the_recording"
+	}
+	return Origin{Source: clean(b.s.Site(l.Stack)), Kind: "Block", Class: class}
 }
 
 // snapshotFigures are the lines of the overview of a device.

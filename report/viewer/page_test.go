@@ -60,6 +60,7 @@ func TestPage(t *testing.T) {
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
 		{"snapshot", func(t *testing.T) { testSnapshot(t, b, devices, snapshot) }},
+		{"groups", func(t *testing.T) { testGroups(t, b) }},
 		{"series", func(t *testing.T) { testSeries(t, b, samples, growing) }},
 		{"check", func(t *testing.T) { testCheck(t, b, check) }},
 		{"hostile", func(t *testing.T) { testHostile(t, b, written(t, hostile(t))) }},
@@ -558,6 +559,35 @@ func testTiles(t *testing.T, b *browser) {
 	b.key("Escape")
 	if got := b.text("#tiles-read"); got != "" {
 		t.Errorf("Escape leaves %q", got)
+	}
+}
+
+// testGroups: buffers that are too many for the page are in the sums of their groups.
+func testGroups(t *testing.T, b *browser) {
+	origin := page.Origin{Source: "train.py:7 step", Class: "activation"}
+	p := page.New(&page.Side{Views: []page.View{{
+		Module: "m", Space: "device", Order: "events", Steps: 2, Figures: []page.Figure{}, Allocations: []page.Allocation{}, Peak: &page.Peak{X: 1, Bytes: 100 << 20}, Curve: page.Curve{X: []int{0, 1, 2}, Bytes: []int64{0, 100 << 20, 0}, Instructions: []string{}},
+		Buffers: []page.Buffer{{ID: "1", Name: "large", Origin: origin, Bytes: 60 << 20, Unpadded: 60 << 20, Start: 1, End: 2, AtPeak: true}},
+		LeftOut: &page.LeftOut{Count: 5, PeakCount: 4, PeakBytes: 40 << 20, LargestLeft: 10 << 20},
+		Groups:  []page.Group{{Origin: origin, Count: 3, Bytes: 30 << 20, Unpadded: 30 << 20}, {Origin: page.Origin{Source: "x.py:1 f"}, Count: 1, Bytes: 10 << 20, Unpadded: 10 << 20}},
+	}}}, nil)
+	b.open(written(t, p), "")
+	var rows [][]string
+	read := `[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`
+	if b.eval(read, &rows); len(rows) != 1 || rows[0][1] != "60.00 MiB" {
+		t.Errorf("single buffers: %q", rows)
+	}
+	b.choose("#group", "source")
+	if b.eval(read, &rows); fmt.Sprint(rows) != "[[train.py:7 step 90.00 MiB 4] [x.py:1 f 10.00 MiB 1]]" {
+		t.Errorf("by source: %q", rows)
+	}
+	if note := b.text("#table-note"); !strings.Contains(note, "2 groups, 100.00 MiB") || !strings.Contains(note, "4 at the peak are counted in their groups") {
+		t.Errorf("the note says %q", note)
+	}
+	b.choose("#group", "function")
+	b.choose("#filter", "x.py")
+	if b.eval(read, &rows); fmt.Sprint(rows) != "[[x.py f 10.00 MiB 1]]" {
+		t.Errorf("by function: %q", rows)
 	}
 }
 

@@ -39,8 +39,9 @@ function prepare(view) {
   view.width = view.steps + 1; // positions of the curve
   if (base && view.space === "sampled") view.width = Math.max(view.width, Math.ceil(along(view, base.steps + 1, 0)));
   view.padded = view.order === undefined; // the capture tells sizes without padding
+  for (const b of [...view.buffers, ...(view.groups ?? [])]) b.function = b.source?.replace(/:\d+/, "");
   view.buffers.forEach((b, i) => {
-    Object.assign(b, { colour: i % colours, padding: b.bytes - b.unpadded, function: b.source?.replace(/:\d+/, "") });
+    Object.assign(b, { colour: i % colours, padding: b.bytes - b.unpadded });
     b.was = base?.buffers[b.pair - 1];
     if (b.was) b.was.is = b;
   });

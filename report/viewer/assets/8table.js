@@ -4,12 +4,12 @@ const shownRows = 300;
 let matched = []; // the rows of the table, all of them
 
 // rowsOf gives the buffers of a view that match, with their counterparts in the base; or
-// groups of them, by a key.
+// groups of them, by a key, with those buffers at the peak that are on the page in groups only.
 function rowsOf(view, key, matches) {
   const groups = new Map(), base = partner(view), peakOnly = byId("peak-only").checked;
-  for (const [buffers, mine] of [[view.buffers, true], [base?.buffers ?? [], false]]) {
-    for (const b of buffers) {
-      if (peakOnly && !b.at_peak || !matches(b)) continue;
+  for (const [of, mine] of [[view, true], [base, false]]) {
+    for (const b of [...(of?.buffers ?? []), ...(key && of?.groups || [])]) {
+      if (peakOnly && !b.at_peak && !b.count || !matches(b)) continue;
       const head = mine ? b : b.is;
       const id = key ? b[key] || "not told" : head ? "head " + head.id : "base " + b.id;
       if (!groups.has(id)) groups.set(id, { name: key ? id : b.name, count: 0, bytes: 0, unpadded: 0, base: base ? 0 : undefined, like: b });
@@ -18,10 +18,10 @@ function rowsOf(view, key, matches) {
         g.base += b.bytes;
         continue;
       }
-      g.count++;
+      g.count += b.count ?? 1;
       g.bytes += b.bytes;
       g.unpadded += b.unpadded;
-      if (!g.first || b.bytes > g.first.bytes) g.first = b; // the largest
+      if (b.id && !(g.first?.bytes >= b.bytes)) g.first = b; // the largest
     }
   }
   return [...groups.values()].sort((a, b) => base ? b.bytes - b.base - (a.bytes - a.base) || b.bytes - a.bytes : b.bytes - a.bytes);
@@ -50,7 +50,7 @@ function table() {
   const total = matched.reduce((n, g) => n + g.bytes, 0);
   const out = view.left_out;
   byId("table-note").textContent = `${matched.length} ${key ? "groups" : "buffers"}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
-    (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page` : "");
+    (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page${key ? `, but ${out.peak_count} at the peak are counted in their groups` : ""}` : "");
 }
 drawers.push(table);
 markers.push(() => {
