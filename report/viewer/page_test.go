@@ -571,7 +571,11 @@ func testGroups(t *testing.T, b *browser) {
 		LeftOut: &page.LeftOut{Count: 5, PeakCount: 4, PeakBytes: 40 << 20, LargestLeft: 10 << 20},
 		Groups:  []page.Group{{Origin: origin, Count: 3, Bytes: 30 << 20, Unpadded: 30 << 20}, {Origin: page.Origin{Source: "x.py:1 f"}, Count: 1, Bytes: 10 << 20, Unpadded: 10 << 20}},
 	}}}, nil)
+	p.Head.Views[0].LeftOut.PeakBytes = 80 << 20 // more than the largest, which sets the scale
 	b.open(written(t, p), "")
+	if got := b.text("#bars-size"); !strings.Contains(got, "2 bars; that of 4 small buffers, 80.00 MiB, is cut") || strings.Contains(got, "64.00 MiB") {
+		t.Errorf("the chart says %q", got)
+	}
 	var rows [][]string
 	read := `[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`
 	if b.eval(read, &rows); len(rows) != 1 || rows[0][1] != "60.00 MiB" {

@@ -14,7 +14,8 @@ for (const [id, label, order] of orders) {
     list = order(state.view.atPeak);
     byId("buffers").hidden = state.view.space === "sampled";
     byId("padding").hidden = !state.view.padded;
-    most = Math.max(1, ...list.map((b) => b.bytes)) * 1.05;
+    const single = list.filter((b) => !b.group), cut = list.find((b) => b.group);
+    most = Math.max(1, ...(single.length > 0 ? single : list).map((b) => b.bytes)) * 1.05;
     c.clear();
     sizes(c, most);
     const w = Math.max(0.5, step() - (step() > 4 ? 1.5 : 0));
@@ -26,7 +27,7 @@ for (const [id, label, order] of orders) {
     });
     box = svg("rect", { class: "chosen", visibility: "hidden" });
     c.node.append(c.inner(...rectangles(parts), box));
-    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars` + (state.view.padded ? "; pale: padding" : "")));
+    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars` + (state.view.padded ? "; pale: padding" : "") + (cut && cut.bytes > most ? `; that of ${cut.name}, ${bytes(cut.bytes)}, is cut` : "")));
   });
   markers.push(() => {
     const i = list.indexOf(chosen());
