@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // pretend stands for all frameworks in scripts that set PRETEND: it runs the program,
@@ -46,4 +49,37 @@ func pretend(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, 
 		}
 	}
 	return result, nil
+}
+
+// TestRealDryrun runs testdata/real/FRAMEWORK.txtar over a real framework, of the Python
+// that a variable names.
+func TestRealDryrun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a dry run of PyTorch needs Linux")
+	}
+	for name, variable := range map[string]string{"torch": "PEAKGATE_TORCH_PYTHON", "jax": "PEAKGATE_JAX_PYTHON"} {
+		t.Run(name, func(t *testing.T) {
+			python := os.Getenv(variable)
+			if python == "" {
+				t.Skip(variable + " is not set: .ci/run makes a Python that has " + name)
+			}
+			testscript.Run(t, testscript.Params{
+				Files: []string{"testdata/real/" + name + ".txtar"}, RequireExplicitExec: true, RequireUniqueNames: true,
+				Setup: func(e *testscript.Env) error {
+					path := filepath.Join(e.WorkDir, "peakgate.yml")
+					text, err := os.ReadFile(path)
+					if err != nil {
+						return err
+					}
+					cache, err := os.UserCacheDir()
+					if err != nil {
+						return err
+					}
+					e.Setenv("XDG_CACHE_HOME", cache) // the pretend libraries are built once for all tests
+					return os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "$"+strings.ToUpper(name), python)), 0o644)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+			})
+		})
+	}
 }
