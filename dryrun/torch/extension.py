@@ -72,6 +72,7 @@ class _DryRun(_Recorder):
         self.keep_history()
         self.see_streams()
         self.catch_exit()
+        self.report["watched"] = True
         if _DEADLINE != float("inf"):
             threading.Thread(target=self.wait, name="peakgate", daemon=True).start()
         try:  # torch.compile has no business in here

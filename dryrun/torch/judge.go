@@ -192,6 +192,8 @@ func (o *outcome) failure(r *runner) *failure {
 			return because(false, nil, "%s", oneLine(p.fault.Error()))
 		case p.report == nil && !p.oom:
 			return because(false, nil, "a process that used a device left no report that can be read")
+		case p.report != nil && !p.report.Watched:
+			return because(false, nil, "what it reads from the device could not be seen")
 		case p.report != nil && p.report.Torch != r.libraries.TorchVersion:
 			return because(false, nil, "it ran with torch %s of %s, and %s was found before: name the Python that runs", p.report.Torch, p.report.Root, r.libraries.TorchVersion)
 		}

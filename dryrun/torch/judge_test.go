@@ -87,6 +87,7 @@ func ranks(histories ...[]byte) left {
 }
 
 func says(r report) string {
+	r.Watched = r.Root != "unwatched"
 	if r.Torch == "" {
 		r.Torch = version
 	}
@@ -229,6 +230,7 @@ train.py:9: the pretend device cannot answer cusolverDnSgetrf, and the program e
 		{"an assumption that nothing needed", "zero", "exact\n", dryrun.Spec{Assume: "0"}, []left{ran(plain)}},
 		{"another torch", "zero", "did_not_run\nit ran with torch 2.3.1 of /lib/torch, and " + version + " was found before: name the Python that runs\n", dryrun.Spec{}, []left{
 			ran(plain).with("pid7.json", says(report{Torch: "2.3.1", Root: "/lib/torch"}))}},
+		{"reads that nobody saw", "zero", "did_not_run\nwhat it reads from the device could not be seen\n", dryrun.Spec{}, []left{ran(plain).with("pid7.json", says(report{Root: "unwatched"}))}},
 		{"a process that is lost", "zero", "did_not_run\n1 of its processes that used a device ended without a word of it: killed, or by os.abort\n", dryrun.Spec{}, []left{ran(plain).with("pid8.began", "")}},
 		{"no device", "zero", "did_not_run\nit used no CUDA device\n", dryrun.Spec{}, []left{{}}},
 		{"no hook", "zero", "did_not_run\nno Python took the hook that records the allocator: it is shut out by Python's -I, -E and -S and by a program that clears PYTHONPATH\n", dryrun.Spec{}, []left{

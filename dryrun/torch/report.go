@@ -29,7 +29,8 @@ const (
 // report is what the hook says of one process.
 type report struct {
 	Torch   string     `json:"torch"`
-	Root    string     `json:"root"` // folder of the package torch
+	Root    string     `json:"root"`    // folder of the package torch
+	Watched bool       `json:"watched"` // its reads were counted
 	Reads   int64      `json:"reads"`
 	Kernels int64      `json:"kernels"`
 	Lines   []readLine `json:"lines"`   // in the order of their first reads
