@@ -150,8 +150,11 @@ func (o *outcome) failure(r *runner) *failure {
 		return nil
 	}
 	raised := &report{}
-	if i := slices.IndexFunc(told, func(p *report) bool { return p.Error != "" }); i >= 0 {
-		raised = told[i]
+	for _, p := range told {
+		// torchrun's own error only says that of a process.
+		if p.Error != "" && (raised.Error == "" || strings.HasPrefix(raised.Error, "ChildFailedError")) {
+			raised = p
+		}
 	}
 	out := slices.ContainsFunc(o.processes, func(p process) bool { return p.oom })
 	switch {

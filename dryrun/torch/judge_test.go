@@ -219,6 +219,9 @@ train.py:9: the pretend device cannot answer cusolverDnSgetrf, and the program e
 			ran(plain).with("pid7.json", says(report{Error: "ValueError: no", ErrorAt: line(9, 0).At})).ending(failed)}},
 		{"a failure before a device was used", "zero", "did_not_run\nit ended with exit code 1: ModuleNotFoundError: No module named 'x'\n", dryrun.Spec{}, []left{
 			{end: failed, files: map[string]string{"pid7.json": says(report{Error: "ModuleNotFoundError: No module named 'x'"})}}}},
+		{"a failure of a process that torchrun started", "zero", "did_not_run\ntrain.py:9: it ended with exit code 1: ValueError: no\n", dryrun.Spec{}, []left{
+			{end: failed, files: map[string]string{"pid7.json": says(report{Error: "ChildFailedError: ====="}),
+				"rank0-pid8.json": says(report{Error: "ValueError: no", ErrorAt: line(9, 0).At}), "rank1-pid9.json": says(report{Error: "ValueError: other"})}}}},
 		{"a bare exit code", "zero", "did_not_run\nit ended with exit code 3\n", dryrun.Spec{}, []left{ran(plain).ending(dryrun.End{Code: 3})}},
 		{"a signal", "zero", "did_not_run\nit was ended by SIGSEGV\n", dryrun.Spec{}, []left{ran(plain).ending(dryrun.End{Signal: "SIGSEGV"})}},
 		{"memory runs out", "zero one", "exact\n", dryrun.Spec{}, []left{

@@ -1,4 +1,5 @@
 """Attention by cuDNN, which newer releases take on capability 9.0: the workspace of its engine is a guess"""
+# torch: 2.5
 # class: assumption
 # says: cudnn
 import torch

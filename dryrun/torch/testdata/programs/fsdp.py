@@ -1,5 +1,6 @@
 """fully_shard (FSDP2) with one rank"""
 # argv: torchrun --standalone --nproc-per-node=1 fsdp.py
+# torch: 2.6
 # class: assumption
 # says: nccl
 import torch

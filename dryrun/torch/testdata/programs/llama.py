@@ -1,4 +1,4 @@
-"""A transformer (RMSNorm, rotary positions, SDPA, SwiGLU) in bfloat16 autocast"""
+"""A transformer (rotary positions, SDPA, SwiGLU) in bfloat16 autocast"""
 # class: exact
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ class Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
         self.heads = heads
-        self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
         self.gate, self.up = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, 3 * width, bias=False)
         self.down = nn.Linear(3 * width, width, bias=False)
