@@ -235,7 +235,7 @@ func TestLegs(t *testing.T) {
 	t.Logf("%d requests", len(p.host.Requests))
 }
 
-// TestSamples runs what docs/workflows has besides.
+// TestSamples runs what docs/workflows has besides, but for dryrun.yml: it installs PyTorch.
 func TestSamples(t *testing.T) {
 	t.Run("matrix", func(t *testing.T) {
 		p := newProject(t)

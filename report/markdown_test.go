@@ -100,6 +100,9 @@ func TestMarkdownHoldsLongTexts(t *testing.T) {
 		n := compare.Notice{Verdict: compare.Fail, Effect: "loosens", Text: long, File: long}
 		r.Changes, r.Warnings = append(r.Changes, n), append(r.Warnings, long)
 		t := compare.TargetResult{Name: long, Verdict: compare.Fail, Notices: []compare.Notice{n}, Checks: red().Targets[0].Checks[:1]}
+		read := measure.DryrunRead{Source: &measure.Source{File: long, Line: 1}, Function: long, Count: 2}
+		t.Dryrun = []measure.DryrunFact{{Framework: long, Class: measure.DryrunValueDependent, Device: long, Reasons: []measure.DryrunReason{{Text: long}},
+			ReadLines: []measure.DryrunRead{read, read, read, read, read, read, read, read}}}
 		t.Checks[0].Reason, t.Checks[0].Metric, t.Checks[0].Limit.Text = long, long, long
 		r.Targets = append(r.Targets, t)
 	}
