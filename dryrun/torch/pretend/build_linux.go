@@ -170,6 +170,10 @@ func (w *wheel) compile(ctx context.Context, cc *compiler, files map[string]stri
 	if err := w.compileLibrary(ctx, cc, w.libraries[0], src, dir); err != nil {
 		return err
 	}
+	// Triton links what it compiles with -lcuda.
+	if err := os.Symlink(w.libraries[0].soname, filepath.Join(dir, "libcuda.so")); err != nil {
+		return err
+	}
 	rest := w.libraries[1:]
 	errs := make([]error, len(rest))
 	var wait sync.WaitGroup

@@ -42,6 +42,17 @@ result cuCtxSetCurrent(void *c) {
 }
 result cuCtxGetDevice(int *d) { *d = pretend_current(); return SUCCESS; }
 result cuCtxSynchronize(void) { pretend_device_done(); return SUCCESS; }
+/* Bytes of a thread's stack, of what a kernel prints, of its heap. */
+static size_t limits[] = {1 << 10, 1 << 20, 8 << 20};
+result cuCtxGetLimit(size_t *n, unsigned limit) {
+  if (limit >= sizeof limits / sizeof *limits) return (result)pretend_refuse_value("cuCtxGetLimit", limit, INVALID_VALUE);
+  *n = limits[limit];
+  return SUCCESS;
+}
+result cuCtxSetLimit(unsigned limit, size_t n) {
+  if (limit < sizeof limits / sizeof *limits) limits[limit] = n;
+  return SUCCESS;
+}
 result cuGetErrorString(int e, const char **s) { *s = pretend_error(e); return SUCCESS; }
 result cuGetErrorName(int e, const char **s) { *s = e == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : e ? "CUDA_ERROR" : "CUDA_SUCCESS"; return SUCCESS; }
 
@@ -61,6 +72,14 @@ result cuPointerGetAttribute(void *out, int a, void *p) {
   }
   return (result)pretend_refuse_value("cuPointerGetAttribute", a, INVALID_VALUE);
 }
+result cuPointerGetAttributes(unsigned n, const int *attributes, void **out, void *p) {
+  for (unsigned i = 0; i < n; i++) {
+    if (pretend_device_of(p) < 0) return SUCCESS;           /* of the host: nothing is written */
+    result r = cuPointerGetAttribute(out[i], attributes[i], p);
+    if (r) return r;
+  }
+  return SUCCESS;
+}
 typedef struct { int type, handle_types, location_type, device; } allocation; /* how CUmemAllocationProp begins */
 result cuMemGetAllocationGranularity(size_t *n, const allocation *p UNUSED, int option UNUSED) { *n = GRAIN; return SUCCESS; }
 result cuMemAddressReserve(void **p, size_t n, size_t align UNUSED, void *hint UNUSED, unsigned long long flags UNUSED) {
@@ -75,6 +94,8 @@ result cuMemRelease(physical *h) { pretend_release(h); return SUCCESS; }
 result cuMemMap(void *p, size_t n, size_t offset UNUSED, physical *h, unsigned long long flags UNUSED) { return pretend_map(p, n, h) ? INVALID_VALUE : SUCCESS; }
 result cuMemUnmap(void *p, size_t n) { return pretend_map(p, n, NULL) ? INVALID_VALUE : SUCCESS; }
 result cuMemSetAccess(void *p UNUSED, size_t n UNUSED, const void *access UNUSED, size_t count UNUSED) { return SUCCESS; }
+
+result cuStreamIsCapturing(void *s, int *active) { *active = pretend_capture_id(s) != 0; return SUCCESS; }
 
 /* ---- modules: any image loads, any function is found, nothing runs ---- */
 static char module, function;
