@@ -8,7 +8,7 @@
 //   - records the allocator's history from before the first allocation, up to 1,000,000
 //     events of each device: some 1.5 GB of host memory when they are written;
 //   - counts the reads from the device by the innermost line of the user's own, at some
-//     10 µs each;
+//     2 µs each;
 //   - ends the program after 20,000 reads in a row by one line, or when its time is up;
 //   - writes, at the end of each process that imported torch, a report in JSON beside
 //     the snapshot: reads, the exception that ended it, where it was.
