@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -81,5 +83,32 @@ func TestRealDryrun(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 			})
 		})
+	}
+}
+
+// TestDryrunFlags: the page of dry runs names each flag, with the frameworks that have it.
+func TestDryrunFlags(t *testing.T) {
+	page, err := os.ReadFile("../../docs/dryrun.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string][]string{}
+	for _, c := range dryrunCommand.subcommands {
+		flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+		c.setup(flags, Streams{})
+		flags.VisitAll(func(f *flag.Flag) { of[f.Name] = append(of[f.Name], c.name) })
+	}
+	for name, frameworks := range of {
+		want := strings.Join(frameworks, ", ")
+		if len(frameworks) == len(dryrunCommand.subcommands) {
+			want = "all"
+		}
+		row := regexp.MustCompile("(?m)^\\| `--" + name + " [^|]* \\| " + want + " \\|")
+		if slices.Contains([]string{"format", "o", "keep", "quiet"}, name) {
+			row = regexp.MustCompile("--" + name + "\\b|-" + name + " FILE")
+		}
+		if !row.Match(page) {
+			t.Errorf("docs/dryrun.md has no --%s of %s", name, want)
+		}
 	}
 }
