@@ -20,7 +20,7 @@ func figures(m *xla.Module, v *xla.View) []Figure {
 		add("padding", "Padding overhead", p.HeapBytes-p.UnpaddedBytes, "peak − peak without padding")
 		add("padding_all", "Padding, arguments and outputs too", p.PaddingBytes, "size − size of the values, of all that is live at the peak")
 	} else {
-		out = append(out, Figure{Key: "peak", Label: "Peak memory", Text: "not known: " + clean(v.NoPeak)})
+		out = append(out, Figure{Key: "peak", Label: "Peak memory", Text: "not known: " + Clean(v.NoPeak)})
 	}
 	add("total", "Total allocation", v.NeedBytes, "sum of all allocations, without thread-local ones")
 	add("arguments", "Arguments", v.ArgumentBytes, "allocations of entry parameters")
@@ -49,7 +49,7 @@ func fragmentation(p *xla.Peak, total, lasting int64) Figure {
 	f := Figure{Key: "fragmentation", Label: "Fragmentation", Formula: "(total − peak) ÷ (total − what lives throughout)"}
 	switch {
 	case p.NoFragmentation != "":
-		f.Text = "not known: " + clean(p.NoFragmentation)
+		f.Text = "not known: " + Clean(p.NoFragmentation)
 	case total <= lasting:
 		f.Text = "none: there is no temp block"
 	default:

@@ -22,7 +22,7 @@ func Join(parts []*Side) *Side {
 			named[[2]string{v.Module, v.Space}]++
 		}
 	}
-	out.Name = clean(out.Name)
+	out.Name = Clean(out.Name)
 	var buffers, points, frames, left int
 	for _, samples := range []bool{false, true} {
 		for _, p := range parts {
@@ -37,7 +37,7 @@ func Join(parts []*Side) *Side {
 					continue
 				}
 				if named[[2]string{v.Module, v.Space}] > 1 {
-					v.Module = clean(v.Module + " · " + p.Name)
+					v.Module = Clean(v.Module + " · " + p.Name)
 				}
 				v.Buffers = slices.Clone(v.Buffers)
 				for i := range v.Buffers {

@@ -171,9 +171,9 @@ type LeftOut struct {
 	atPeak      []int // which those at the peak are
 }
 
-// clean cuts a name, and replaces what a reader could be misled by: control
+// Clean cuts a name, and replaces what a reader could be misled by: control
 // characters and those that turn the direction of writing.
-func clean(s string) string {
+func Clean(s string) string {
 	if len(s) > maxText*utf8.UTFMax {
 		s = s[:maxText*utf8.UTFMax]
 	}

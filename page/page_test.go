@@ -225,8 +225,8 @@ func TestClean(t *testing.T) {
 		"fusion.1": "fusion.1", "a\x00b\u202ec\u2028d": "a\uFFFDb\uFFFDc\uFFFDd", "\xff": "\uFFFD", "<b>": "<b>", "é ü": "é ü",
 		strings.Repeat("x", 1000): strings.Repeat("x", maxText-1) + "…",
 	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%.20q): want %.20q, got %.20q", in, want, got)
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%.20q): want %.20q, got %.20q", in, want, got)
 		}
 	}
 }

@@ -63,7 +63,7 @@ const maxWarnings = 50
 
 func (s *Side) warn(format string, args ...any) {
 	if len(s.Warnings) < maxWarnings {
-		s.Warnings = append(s.Warnings, clean(fmt.Sprintf(format, args...)))
+		s.Warnings = append(s.Warnings, Clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -78,7 +78,7 @@ type plans struct {
 
 func (b *plans) view(m *xla.Module, v *xla.View) View {
 	out := View{
-		Module: clean(m.Title()), Name: clean(m.Name), Space: v.Space.String(), Entry: clean(v.Entry),
+		Module: Clean(m.Title()), Name: Clean(m.Name), Space: v.Space.String(), Entry: Clean(v.Entry),
 		Steps: v.Steps, Figures: figures(m, v), NoPeak: v.NoPeak,
 		Curve: Curve{X: []int{}, Bytes: []int64{}, Unpadded: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
 	}
@@ -138,15 +138,15 @@ func (b *plans) curve(out *View, v *xla.View) {
 		if x > 0 {
 			name = v.Instructions[x-1] // that which brought the heap here
 		}
-		out.Curve.Instructions = append(out.Curve.Instructions, clean(name))
+		out.Curve.Instructions = append(out.Curve.Instructions, Clean(name))
 	}
 }
 
 // origin tells what a buffer is of.
 func (b *plans) origin(f *xla.ViewBuffer) Origin {
-	out := Origin{Op: clean(f.OpName), Kind: kinds[f.Kind], Class: string(f.Class)}
+	out := Origin{Op: Clean(f.OpName), Kind: kinds[f.Kind], Class: string(f.Class)}
 	if f.Shape != nil {
-		out.Shape = clean(f.Shape.String())
+		out.Shape = Clean(f.Shape.String())
 	}
 	if f.Source.File != "" {
 		out.Source = b.place(f.Source)
@@ -156,7 +156,7 @@ func (b *plans) origin(f *xla.ViewBuffer) Origin {
 
 func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids map[string]int) Buffer {
 	out := Buffer{
-		Name: clean(f.Name), Opcode: clean(f.Opcode), Origin: b.origin(f),
+		Name: Clean(f.Name), Opcode: Clean(f.Opcode), Origin: b.origin(f),
 		Bytes: f.SizeBytes, Unpadded: f.UnpaddedBytes, ViewerUnpadded: f.ViewerUnpaddedBytes,
 		Start: f.Start + 1, End: f.End + 1, AtPeak: f.AtPeak, // event e moves the curve at e+1
 	}
@@ -184,9 +184,9 @@ func (b *plans) buffer(m *xla.Module, f *xla.ViewBuffer, in []Allocation, ids ma
 }
 
 func (b *plans) place(f xla.Frame) string {
-	text := clean(strings.TrimPrefix(f.File, b.root)) + ":" + strconv.Itoa(f.Line)
+	text := Clean(strings.TrimPrefix(f.File, b.root)) + ":" + strconv.Itoa(f.Line)
 	if f.Function != "" {
-		text += " " + clean(f.Function)
+		text += " " + Clean(f.Function)
 	}
 	return text
 }

@@ -39,7 +39,7 @@ func Of(records any, m *measure.Measurement, root string) (*Side, error) {
 	if len(side.Views) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, missing)
 	}
-	side.Name, side.Format = clean(name), format
+	side.Name, side.Format = Clean(name), format
 	return &side, nil
 }
 

@@ -68,9 +68,9 @@ func seriesView(s *measure.Series, most int) View {
 			at = i
 		}
 	}
-	name := clean(cmp.Or(s.Labels["series"], "series"))
+	name := Clean(cmp.Or(s.Labels["series"], "series"))
 	if rest := s.Labels.Key("series"); rest != "" {
-		name = clean(name + " " + rest)
+		name = Clean(name + " " + rest)
 	}
 	v := View{
 		Module: name, Name: name, Space: sampled, samples: s.X, Order: seriesOrder, Steps: len(levels) - 1, Peak: &Peak{X: at, Bytes: levels[at], Unpadded: levels[at]},
@@ -108,10 +108,10 @@ func (v *View) trend(s *measure.Series) {
 	defer func() { v.Figures = append(v.Figures, text) }()
 	switch {
 	case err != nil:
-		text.Text = "not known: " + clean(err.Error())
+		text.Text = "not known: " + Clean(err.Error())
 		return
 	case r.Fit == nil:
-		text.Text = "not known: " + clean(r.Reason)
+		text.Text = "not known: " + Clean(r.Reason)
 		return
 	}
 	per, unit := 1.0, "step"

@@ -40,7 +40,7 @@ type snapshots struct {
 func (b *snapshots) view(d *torch.Device) View {
 	name, h := fmt.Sprintf("device %d", d.Ordinal), &d.History
 	out := View{
-		Module: name, Name: name, Space: "device", Order: snapshotOrder, Steps: int(h.Events), NoPeak: clean(h.NoPeak),
+		Module: name, Name: name, Space: "device", Order: snapshotOrder, Steps: int(h.Events), NoPeak: Clean(h.NoPeak),
 		Curve: Curve{X: []int{}, Bytes: []int64{}, Instructions: []string{}}, Allocations: []Allocation{}, Buffers: []Buffer{},
 	}
 	places := b.segments(&out, d)
@@ -57,7 +57,7 @@ func (b *snapshots) view(d *torch.Device) View {
 	}
 	mark, marks := b.s.StepEvents(d)
 	if h.NoPeak == "" && len(marks) > 0 {
-		out.Mark = clean(mark)
+		out.Mark = Clean(mark)
 		for _, e := range marks[max(0, len(marks)-maxMarks):] {
 			out.Marks = append(out.Marks, int(e))
 		}
@@ -179,7 +179,7 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 			if len(lines) == maxFrames {
 				break
 			}
-			lines = append(lines, fmt.Sprintf("%s:%d %s", clean(frame.File), frame.Line, clean(frame.Name)))
+			lines = append(lines, fmt.Sprintf("%s:%d %s", Clean(frame.File), frame.Line, Clean(frame.Name)))
 		}
 		f.Stack = b.keep(lines)
 		out.Buffers = append(out.Buffers, f)
@@ -192,7 +192,7 @@ func (b *snapshots) origin(l *torch.Lived) Origin {
 	if l.Start == 0 {
 		class = "before_the_recording"
 	}
-	return Origin{Source: clean(b.s.Site(l.Stack)), Kind: "Block", Class: class}
+	return Origin{Source: Clean(b.s.Site(l.Stack)), Kind: "Block", Class: class}
 }
 
 // snapshotFigures are the lines of the overview of a device.
@@ -202,7 +202,7 @@ func snapshotFigures(d *torch.Device) []Figure {
 	add := func(key, label string, n int64, absent, formula string) {
 		f := Figure{Key: key, Label: label, Text: measure.Bytes(n).String(), Formula: formula}
 		if absent != "" {
-			f.Text = "not known: " + clean(absent)
+			f.Text = "not known: " + Clean(absent)
 		} else {
 			f.Bytes = &n
 		}

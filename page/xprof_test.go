@@ -207,7 +207,7 @@ func compareCurve(t *testing.T, v *View, want *xprof) {
 		if v.Curve.X[i] != i || v.Curve.Bytes[i] != mib(want.HeapSizes[i]) || v.Curve.Unpadded[i] != mib(want.UnpaddedHeapSizes[i]) {
 			t.Errorf("curve at %d: want %d and %d, got %d and %d at %d", i, mib(want.HeapSizes[i]), mib(want.UnpaddedHeapSizes[i]), v.Curve.Bytes[i], v.Curve.Unpadded[i], v.Curve.X[i])
 		}
-		if i > 0 && v.Curve.Instructions[i] != clean(want.HloInstructionNames[i-1]) {
+		if i > 0 && v.Curve.Instructions[i] != Clean(want.HloInstructionNames[i-1]) {
 			t.Errorf("instruction before %d: want %q, got %q", i, want.HloInstructionNames[i-1], v.Curve.Instructions[i])
 		}
 	}
@@ -231,7 +231,7 @@ func compareBuffer(t *testing.T, s *Side, b *Buffer, o *xprofObject) {
 	check("opcode", o.OpCode, b.Opcode)
 	check("name", strings.ReplaceAll(o.InstructionName, " ", ""), strings.ReplaceAll(b.Name, " ", ""))
 	if o.TfOpName != "" {
-		check("operation", clean(o.TfOpName), b.Op)
+		check("operation", Clean(o.TfOpName), b.Op)
 	}
 	if b.Kind == "Temporary" {
 		check("size without padding", mib(o.UnpaddedShapeMib), b.ViewerUnpadded)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -46,7 +47,11 @@ func (p *pages) note(records any, m *measure.Measurement, opt capture.Options) {
 	if in.SHA256 == "" {
 		return
 	}
-	side, err := page.Of(records, m, opt.Root)
+	var side *page.Side
+	err := safely(func() (err error) {
+		side, err = page.Of(records, m, opt.Root)
+		return err
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -56,34 +61,50 @@ func (p *pages) note(records any, m *measure.Measurement, opt capture.Options) {
 	p.sides[in.SHA256] = side
 }
 
+// safely runs what draws no verdict: a fault of it must not become one.
+func safely(run func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("internal error: %v", fault)
+		}
+	}()
+	return run()
+}
+
 // keep makes the page of a target that was judged, and forgets what was read for it.
 func (p *pages) keep(t *compare.TargetResult) {
 	if p == nil {
 		return
 	}
 	out := targetPage{verdict: t.Verdict}
-	head, why := p.join(t.Inputs)
-	if head == nil {
-		out.lacks = fmt.Sprintf("%s: %s", t.Name, cmp.Or(why, "nothing was read"))
-	} else {
-		base, why := p.join(t.BaseInputs)
-		out.Page = page.New(head, base)
-		out.Target, out.First = t.Name, first(head, t.Checks)
-		switch {
-		case base != nil:
-		case t.Base.Kind == "measurement":
-			out.Note = "The base is a measurement, which tells sizes alone: only the head is shown."
-		default:
-			out.Note = "There is no base to show" + strings.TrimSuffix(": "+cmp.Or(why, t.Base.How), ": ") + "."
-		}
-		if data, err := json.Marshal(out.Page); err == nil {
-			out.bytes = len(data)
-		}
+	if err := safely(func() error { return p.fill(&out, t) }); err != nil {
+		out.lacks, out.Page = page.Clean(t.Name+": "+err.Error()), nil
 	}
 	clear(p.sides)
 	clear(p.reasons)
 	p.kept = append(p.kept, out)
 	p.bound()
+}
+
+// fill makes the page of a target; the error says why it has none.
+func (p *pages) fill(out *targetPage, t *compare.TargetResult) error {
+	head, why := p.join(t.Inputs)
+	if head == nil {
+		return errors.New(cmp.Or(why, "nothing was read"))
+	}
+	base, why := p.join(t.BaseInputs)
+	out.Page = page.New(head, base)
+	out.Target, out.First = t.Name, first(head, t.Checks)
+	switch {
+	case base != nil:
+	case t.Base.Kind == "measurement":
+		out.Note = "The base is a measurement, which tells sizes alone: only the head is shown."
+	default:
+		out.Note = page.Clean("There is no base to show" + strings.TrimSuffix(": "+cmp.Or(why, t.Base.How), ": ") + ".")
+	}
+	data, err := json.Marshal(out.Page)
+	out.bytes = len(data)
+	return err
 }
 
 // join gives the sides of files in one, or why they have none.
@@ -92,7 +113,7 @@ func (p *pages) join(inputs []measure.Input) (side *page.Side, why string) {
 	for _, in := range inputs {
 		if s := p.sides[in.SHA256]; s != nil && in.SHA256 != "" {
 			named := *s
-			named.Name = in.Path
+			named.Name = page.Clean(in.Path)
 			found = append(found, &named)
 		} else if why == "" {
 			why = p.reasons[in.SHA256]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/peakgate/peakgate/capture"
+	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
 )
@@ -89,5 +90,16 @@ func TestPagesBase(t *testing.T) {
 		if len(p.sides) != 0 {
 			t.Errorf("%s: %d sides are kept for the next target", c.name, len(p.sides))
 		}
+	}
+}
+
+// TestPagesFault: a fault of the page takes its place there, and is no verdict.
+func TestPagesFault(t *testing.T) {
+	p := newPages()
+	m := manySamples("x.pickle", "1")
+	p.note((*torch.Snapshot)(nil), m, capture.Options{})
+	p.keep(&compare.TargetResult{Name: "t\x1b", Inputs: m.Inputs})
+	if got := p.kept[0]; got.Page != nil || !strings.HasPrefix(got.lacks, "t\uFFFD: internal error: ") {
+		t.Errorf("%+v, %q", got.Page, got.lacks)
 	}
 }
