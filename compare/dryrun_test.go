@@ -84,6 +84,9 @@ func TestDryrunFits(t *testing.T) {
 		if got.Verdict != want || (len(got.Notices) > 0) != (want != Pass) {
 			t.Errorf("%q: %s, %+v", fits, got.Verdict, got.Notices)
 		}
+		if len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], "base: it does not fit the device") {
+			t.Errorf("%q: the base's own is not told: %q", fits, got.Warnings)
+		}
 	}
 }
 

@@ -56,6 +56,11 @@ func Judge(w Workload) TargetResult {
 		for _, warning := range m.Warnings {
 			t.Warnings = append(t.Warnings, "base: "+warning)
 		}
+		for _, f := range m.Facts.Dryrun {
+			if f.Fits == measure.FitsNo {
+				t.Warnings = append(t.Warnings, "base: it does not fit "+cmp.Or(f.Device, "the device")+", so its numbers may be of a part of the program: "+cmp.Or(f.FitsReason, "its memory is not enough"))
+			}
+		}
 	}
 	if w.BaseErr != nil {
 		t.Warnings = append(t.Warnings, "no base: "+w.BaseErr.Error())
