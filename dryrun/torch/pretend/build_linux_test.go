@@ -63,6 +63,18 @@ func makeTorch(t *testing.T, version, cuda string) string {
 		needed = append(needed, out)
 	}
 	compileC(t, filepath.Join(torch, "lib", "libtorch_python.so"), append([]string{"-shared", "-fPIC", "testdata/torch_python.c"}, needed...)...)
+
+	// A package beside it wants a call more of a library, and a library more.
+	source, random := filepath.Join(dir, "vision.c"), filepath.Join(dir, "libcurand.so.10")
+	write(t, source, "int curandCreateGenerator() { return 0; }\n")
+	compileC(t, random, "-shared", "-fPIC", "-Wl,-soname,libcurand.so.10", source)
+	write(t, source, "int cudaHostGetDevicePointer(), curandCreateGenerator();\nint f() { return cudaHostGetDevicePointer() + curandCreateGenerator(); }\n")
+	vision := filepath.Join(dir, "site-packages", "vision")
+	if err := os.Mkdir(vision, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	compileC(t, filepath.Join(vision, "_C.so"), "-shared", "-fPIC", "-Wl,--no-as-needed", source, random, needed[0])
+	write(t, filepath.Join(vision, "damaged.so"), "\x7fELF")
 	return torch
 }
 
@@ -101,9 +113,12 @@ func TestReadWheel(t *testing.T) {
 	for _, l := range w.libraries {
 		got = append(got, l.soname)
 	}
-	want := []string{"libcuda.so.1", "libcudart.so.12", "libnvidia-ml.so.1", "libcublas.so.12", "libcusolver.so.11"}
+	want := []string{"libcuda.so.1", "libcudart.so.12", "libnvidia-ml.so.1", "libcublas.so.12", "libcusolver.so.11", "libcurand.so.10"}
 	if !slices.Equal(got, want) {
 		t.Errorf("libraries %v, want %v", got, want)
+	}
+	if _, ok := w.libraries[1].versions["cudaHostGetDevicePointer"]; !ok {
+		t.Error("what a package beside torch wants is not there")
 	}
 	if v := w.libraries[1].versions["cudaMalloc"]; v != "libcudart.so.12" {
 		t.Errorf("cudaMalloc has version %q", v)
@@ -204,7 +219,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	l, err := w.build(t.Context(), cache)
-	if err != nil || l.Dir != dir || len(l.Preload) != 5 || l.Preload[0] != filepath.Join(dir, "libcuda.so.1") {
+	if err != nil || l.Dir != dir || len(l.Preload) != 6 || l.Preload[0] != filepath.Join(dir, "libcuda.so.1") {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	if err := os.Truncate(filepath.Join(dir, "libcudart.so.12"), 100); err != nil {

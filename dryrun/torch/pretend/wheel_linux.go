@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -97,7 +98,7 @@ func readWheel(torch string) (*wheel, error) {
 		return nil, fmt.Errorf("%s: torch %s is for CUDA %s; the pretend device knows CUDA 12 and 13: install another build", path, w.version, w.cuda)
 	}
 	w.requires = readRequires(torch)
-	return w, w.readLibraries(filepath.Join(torch, "lib"))
+	return w, w.readLibraries(torch)
 }
 
 var requirement = regexp.MustCompile(`(?m)^Requires-Dist: nvidia-(cudnn|nccl|cublas)(?:-cu[0-9]+)?[ (]*[<>=]=([0-9]{1,4})\.([0-9]{1,2})\.([0-9]{1,2})\b`)
@@ -125,7 +126,8 @@ var (
 	versionPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]{1,60}$`)
 )
 
-func (w *wheel) readLibraries(dir string) error {
+func (w *wheel) readLibraries(torch string) error {
+	dir := filepath.Join(torch, "lib")
 	files, err := filepath.Glob(filepath.Join(dir, "*.so*"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("%s: want the libraries of torch, found none", dir)
@@ -139,6 +141,9 @@ func (w *wheel) readLibraries(dir string) error {
 	}
 	if sonames["libcudart"] == "" {
 		return fmt.Errorf("%s: want a library that needs libcudart.so, found none in %d; install torch again", dir, len(files))
+	}
+	for _, file := range extensions(torch) {
+		w.readLibrary(file, sonames, versions) // one that cannot be read cannot be loaded either
 	}
 	for i := range families {
 		f := &families[i]
@@ -159,8 +164,25 @@ func (w *wheel) readLibraries(dir string) error {
 	return nil
 }
 
+// extensions gives the libraries of the packages installed beside torch, but the vendor's
+// own: some, such as torchvision's, want more of CUDA than torch does.
+func extensions(torch string) (files []string) {
+	filepath.WalkDir(filepath.Dir(torch), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case d.IsDir() && (path == torch || d.Name() == "nvidia" || d.Name() == "__pycache__"):
+			return fs.SkipDir
+		case d.Type().IsRegular() && (strings.HasSuffix(path, ".so") || strings.Contains(d.Name(), ".so.")):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}
+
 // readLibrary adds what one library needs, and the symbols of CUDA that it wants, each
-// with its version.
+// with its version. The first to need a library says which version of it there is.
 func (w *wheel) readLibrary(file string, sonames, versions map[string]string) error {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -171,11 +193,20 @@ func (w *wheel) readLibrary(file string, sonames, versions map[string]string) er
 	if err != nil {
 		return err
 	}
+	vendor := false
 	for _, soname := range needed {
 		m := sonamePattern.FindStringSubmatch(soname)
 		if m != nil && slices.ContainsFunc(families, func(f family) bool { return f.stem == m[1] }) {
-			sonames[m[1]] = soname
+			sonames[m[1]] = cmp.Or(sonames[m[1]], soname)
+			vendor = true
 		}
+	}
+	if torch := strings.HasPrefix(filepath.Base(file), "libtorch_"); torch {
+		if found := architecturesIn(f); len(found) > len(w.architectures) {
+			w.architectures = found
+		}
+	} else if !vendor {
+		return nil
 	}
 	symbols, err := f.ImportedSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
@@ -185,9 +216,6 @@ func (w *wheel) readLibrary(file string, sonames, versions map[string]string) er
 		if familyOf(s.Name) != nil && symbolPattern.MatchString(s.Name) && (s.Version == "" || versionPattern.MatchString(s.Version)) {
 			versions[s.Name] = cmp.Or(versions[s.Name], s.Version)
 		}
-	}
-	if found := architecturesIn(f); len(found) > len(w.architectures) {
-		w.architectures = found
 	}
 	return nil
 }
