@@ -57,7 +57,7 @@ func Judge(w Workload) TargetResult {
 			t.Warnings = append(t.Warnings, "base: "+warning)
 		}
 		for _, f := range m.Facts.Dryrun {
-			if f.Fits == measure.FitsNo {
+			if f.Fits == measure.FitsNo && f.Framework != "jax" { // a plan is whole
 				t.Warnings = append(t.Warnings, "base: it does not fit "+cmp.Or(f.Device, "the device")+", so its numbers may be of a part of the program: "+cmp.Or(f.FitsReason, "its memory is not enough"))
 			}
 		}
