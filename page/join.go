@@ -23,16 +23,20 @@ func Join(parts []*Side) *Side {
 		}
 	}
 	out.Name = Clean(out.Name)
-	var buffers, points, frames, left int
+	var buffers, points, left int
+	table := newFrames(out)
 	for _, samples := range []bool{false, true} {
 		for _, p := range parts {
-			stacks := map[int]int{} // of the part → of the whole
 			for _, v := range p.Views {
 				if (v.Space == sampled) != samples {
 					continue
 				}
-				buffers, points = buffers+len(v.Buffers), points+len(v.Curve.X)
-				if len(out.Views) == maxViews || buffers > totalBuffers || points > totalPoints {
+				// What comes after one that found no room has none either: those that
+				// are named alike pair with the base's in their order.
+				if buffers += len(v.Buffers); buffers <= totalBuffers || samples {
+					points += len(v.Curve.X)
+				}
+				if len(out.Views) == maxViews || buffers > totalBuffers && !samples || points > totalPoints {
 					left++
 					continue
 				}
@@ -41,18 +45,7 @@ func Join(parts []*Side) *Side {
 				}
 				v.Buffers = slices.Clone(v.Buffers)
 				for i := range v.Buffers {
-					b := &v.Buffers[i]
-					if b.Stack == 0 {
-						continue
-					}
-					at, ok := stacks[b.Stack]
-					if lines := p.Stacks[b.Stack-1]; !ok && frames+len(lines) <= totalFrames {
-						frames += len(lines)
-						out.Stacks = append(out.Stacks, lines)
-						at = len(out.Stacks)
-						stacks[b.Stack] = at
-					}
-					b.Stack = at
+					v.Buffers[i].Stack = table.keep(p.lines(v.Buffers[i].Stack))
 				}
 				out.Views = append(out.Views, v)
 			}

@@ -16,9 +16,10 @@ const (
 	viewBuffers  = 2000
 	totalPoints  = 12000
 	viewPoints   = 3000
-	maxFrames    = 64 // of one stack
-	totalFrames  = 8000
-	maxText      = 200 // runes of a name
+	maxFrames    = 64    // of one stack
+	totalFrames  = 8000  // distinct ones
+	totalStacks  = 20000 // frames of all stacks
+	maxText      = 200   // runes of a name
 )
 
 // SmallBytes is the size below which XProf's charts show buffers as one bar.
@@ -43,9 +44,11 @@ type Side struct {
 	Format string `json:"format"`
 	// Views are the memory spaces of its modules, the largest first.
 	Views []View `json:"views"`
-	// Stacks are the distinct stacks of its buffers, each a line a frame, innermost first.
-	Stacks   [][]string `json:"stacks,omitempty"`
-	Warnings []string   `json:"warnings,omitempty"`
+	// Stacks are the distinct stacks of its buffers, each the indexes of its Frames,
+	// innermost first; a frame is a line of text.
+	Stacks   [][]int  `json:"stacks,omitempty"`
+	Frames   []string `json:"frames,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // View is one memory space of one module.

@@ -45,7 +45,7 @@ func Plans(c *xla.Capture, root string) Side {
 		s.warn("the %d smallest plans of %d are not shown", n, len(all))
 		all = all[:maxViews]
 	}
-	b := plans{side: &s, stacks: map[string]int{}}
+	b := plans{side: &s, table: newFrames(&s)}
 	if root != "" {
 		b.root = strings.TrimSuffix(filepath.ToSlash(root), "/") + "/"
 	}
@@ -70,9 +70,8 @@ func (s *Side) warn(format string, args ...any) {
 // plans builds the views of a side.
 type plans struct {
 	side            *Side
-	root            string         // with a slash at its end
-	stacks          map[string]int // text of a stack → its index plus one
-	frames          int
+	root            string // with a slash at its end
+	table           *frameTable
 	points, buffers int // what each view may keep
 }
 
@@ -196,23 +195,5 @@ func (b *plans) stack(frames []xla.Frame) int {
 	for i, f := range frames {
 		lines[i] = b.place(f)
 	}
-	return b.keep(lines)
-}
-
-// keep keeps a stack once and gives its index plus one, 0 for none.
-func (b *plans) keep(lines []string) int {
-	if len(lines) == 0 {
-		return 0
-	}
-	key := strings.Join(lines, "\n")
-	if i, ok := b.stacks[key]; ok {
-		return i
-	}
-	if b.frames+len(lines) > totalFrames {
-		return 0
-	}
-	b.frames += len(lines)
-	b.side.Stacks = append(b.side.Stacks, lines)
-	b.stacks[key] = len(b.side.Stacks)
-	return len(b.side.Stacks)
+	return b.table.keep(lines)
 }

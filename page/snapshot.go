@@ -24,7 +24,7 @@ func Snapshots(s *torch.Snapshot) Side {
 		side.warn("only %d devices of %d are shown", len(devices), len(s.Devices))
 	}
 	share := max(1, len(devices))
-	b := snapshots{plans: plans{side: &side, stacks: map[string]int{}, points: min(viewPoints, max(40, totalPoints/share)), buffers: min(viewBuffers, max(15, totalBuffers/share))}, s: s}
+	b := snapshots{plans: plans{side: &side, table: newFrames(&side), points: min(viewPoints, max(40, totalPoints/share)), buffers: min(viewBuffers, max(15, totalBuffers/share))}, s: s}
 	for i := range devices {
 		side.Views = append(side.Views, b.view(&devices[i]))
 	}
@@ -181,7 +181,7 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 			}
 			lines = append(lines, fmt.Sprintf("%s:%d %s", Clean(frame.File), frame.Line, Clean(frame.Name)))
 		}
-		f.Stack = b.keep(lines)
+		f.Stack = b.table.keep(lines)
 		out.Buffers = append(out.Buffers, f)
 	}
 }

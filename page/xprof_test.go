@@ -249,7 +249,7 @@ func compareBuffer(t *testing.T, s *Side, b *Buffer, o *xprofObject) {
 		want = append(want, line[:strings.LastIndexByte(line, ':')])
 	}
 	if b.Stack > 0 {
-		for _, line := range s.Stacks[b.Stack-1] {
+		for _, line := range s.lines(b.Stack) {
 			place, _, _ := strings.Cut(line, " ")
 			got = append(got, place)
 		}

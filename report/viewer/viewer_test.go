@@ -56,8 +56,8 @@ func hostile(t testing.TB) *page.Page {
 	for _, s := range []*page.Side{&p.Head, p.Base} {
 		s.Name = strings.Join(evil, " ")
 		s.Warnings = evil
-		for i := range s.Stacks {
-			s.Stacks[i] = evil
+		for i := range s.Frames {
+			s.Frames[i] = next()
 		}
 		for i := range s.Views {
 			v := &s.Views[i]

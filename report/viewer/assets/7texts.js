@@ -33,7 +33,7 @@ markers.push(function card() {
   }
   const list = el("dl");
   for (const [name, value] of rows) if (value) list.append(el("dt", null, name), el("dd", null, value));
-  const stack = b.stack ? page.head.stacks[b.stack - 1] : [];
+  const stack = b.stack ? page.head.stacks[b.stack - 1].map((f) => page.head.frames[f]) : [];
   byId("card").replaceChildren(el("h2", null, svg("svg", { viewBox: "0 0 8 8", "aria-hidden": "true" }, svg("rect", { class: `f${b.colour}`, width: 8, height: 8 })), b.name), list,
     ...(stack.length > 0 ? [el("p", null, "Stack"), el("ol", { class: "stack" }, ...stack.map((line) => el("li", null, line)))] : []));
 });
