@@ -108,6 +108,25 @@ def devices_of(request):
     return topologies.get_topology_desc(request["topology"], request["platform"], **request["options"]).devices
 
 
+def know_gpus():
+    """Has callbacks to the host lowered for a GPU: JAX asks which of its GPUs are meant."""
+    from jax._src import xla_bridge
+
+    real = xla_bridge.canonicalize_platform
+
+    def canonicalize_platform(platform):
+        return "cuda" if platform == "gpu" else real(platform)
+
+    xla_bridge.canonicalize_platform = canonicalize_platform
+
+
+def forget_callbacks(lowered):
+    """Has them compiled as calls of no function: nothing runs, and only a client with devices takes functions."""
+    arguments = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
+    if "host_callbacks" in arguments:
+        arguments["host_callbacks"] = []
+
+
 def call(function, devices):
     """Gives the jitted function and its arguments, in shapes."""
     given = function(devices) if inspect.signature(function).parameters else function()
@@ -123,19 +142,17 @@ def call(function, devices):
 
 
 def shapes(tree, devices):
-    """Puts shapes in the place of arrays. Shardings over the devices stay."""
+    """Puts shapes in the place of arrays that lie on devices of the host. Others stay:
+    nothing is computed with them."""
     import jax
-    import numpy
 
     def shape(leaf):
-        if not isinstance(leaf, (jax.ShapeDtypeStruct, jax.Array, numpy.ndarray, numpy.generic)):
-            return leaf  # a number of Python's, or what the function takes as static
         sharding = getattr(leaf, "sharding", None)
-        if isinstance(sharding, jax.sharding.Sharding) and not sharding.device_set <= set(devices):
-            if isinstance(leaf, jax.ShapeDtypeStruct) or len(sharding.device_set) > 1:
-                raise Refused("an argument lies on %s; make its sharding of the devices that the function is given" % sorted(map(str, sharding.device_set))[0])
-            sharding = None  # an array of the host's
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+        if not isinstance(sharding, jax.sharding.Sharding) or sharding.device_set <= set(devices):
+            return leaf
+        if isinstance(leaf, jax.ShapeDtypeStruct) or len(sharding.device_set) > 1:
+            raise Refused("an argument lies on %s; make its sharding of the devices that the function is given" % sorted(map(str, sharding.device_set))[0])
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if leaf.committed else leaf
 
     return jax.tree_util.tree_map(shape, tree)
 
@@ -231,8 +248,10 @@ def main():
         set_flags(request["flags"])
         answer.write(stage="lower")
         jax.clear_caches()
+        know_gpus()
         with jax.default_device(devices[0]):
             lowered = jitted.lower(*args, **kwargs)
+        forget_callbacks(lowered)
         answer.write(stage="compile")
         dump = Dump(request)
         threading.Thread(target=dump.watch, args=(answer,), daemon=True).start()

@@ -25,6 +25,19 @@ def arrays():
     return jax.jit(double), [jnp.zeros(1024)]
 
 
+def committed():
+    """Of arrays that were put on a device of the host's."""
+    return jax.jit(double), (jax.device_put(jnp.zeros(1024), jax.devices()[0]),)
+
+
+def calls_back():
+    def step(x):
+        jax.debug.print("{}", x.sum())
+        return 2 * x
+
+    return jax.jit(step), (jax.ShapeDtypeStruct((1024,), F32),)
+
+
 def numpys():
     return jax.jit(lambda x, *, y: x * y), (np.zeros(1024, np.float32),), {"y": 2.0}
 
