@@ -21,9 +21,26 @@ func DryrunText(f measure.DryrunFact) string {
 	case measure.DryrunValueDependent:
 		return "values that nothing computed steer the memory" + reasons(f)
 	case measure.DryrunDidNotRun:
-		return "did not run" + reasons(f)
+		return "did not run" + reasons(f) + advice(f)
 	}
 	return fmt.Sprintf("of the class %q, which this version does not know", f.Class)
+}
+
+// instead says by the beginning of a call's name how a program does without its library.
+var instead = []struct{ library, way string }{
+	{"cudnn", "with torch.backends.cudnn.enabled = False PyTorch takes kernels of its own"},
+	{"cusolver", "on the CPU the same function runs"},
+	{"nccl", "the backend gloo runs"},
+}
+
+// advice is the hint that goes with a call which the pretend device does not answer.
+func advice(f measure.DryrunFact) string {
+	for _, i := range instead {
+		if strings.HasPrefix(f.Unsupported, i.library) {
+			return "; " + i.way
+		}
+	}
+	return ""
 }
 
 // mostReasons is how many of them are told in words.
