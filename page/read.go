@@ -49,7 +49,11 @@ func New(head, base *Side) *Page {
 	if base != nil {
 		p.Head.Views = slices.Clone(head.Views)
 		for i := range p.Head.Views {
-			p.Head.Views[i].Buffers = slices.Clone(p.Head.Views[i].Buffers)
+			v := &p.Head.Views[i]
+			v.Base, v.Anchors, v.Buffers = 0, nil, slices.Clone(v.Buffers)
+			for j := range v.Buffers {
+				v.Buffers[j].Pair = 0
+			}
 		}
 		align(&p.Head, base)
 	}

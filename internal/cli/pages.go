@@ -141,15 +141,17 @@ func (p *pages) bound() {
 	}
 }
 
-// first is the view of the first check that names one.
+// first is the view of the first check that names one: by its module and memory space,
+// its device, or its series.
 func first(s *page.Side, checks []compare.Check) int {
 	for _, c := range checks {
-		module, space := c.Labels["module"], c.Labels["memory_space"]
-		if d := c.Labels["device"]; module == "" && d != "" {
-			module, space = "device "+d, "device"
+		name, space := c.Labels["module"], c.Labels["memory_space"]
+		if d := c.Labels["device"]; name == "" && d != "" {
+			name = "device " + d
 		}
+		name = cmp.Or(name, c.Labels["series"])
 		for i, v := range s.Views {
-			if module != "" && (v.Name == module || v.Module == module) && v.Space == cmp.Or(space, v.Space) {
+			if name != "" && (v.Name == name || v.Module == name || strings.HasPrefix(v.Name, name+" ")) && v.Space == cmp.Or(space, v.Space) {
 				return i
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/compare"
 	"github.com/peakgate/peakgate/measure"
+	"github.com/peakgate/peakgate/page"
 )
 
 // manySamples is a measurement of a file that takes much room on a page.
@@ -101,5 +102,30 @@ func TestPagesFault(t *testing.T) {
 	p.keep(&compare.TargetResult{Name: "t\x1b", Inputs: m.Inputs})
 	if got := p.kept[0]; got.Page != nil || !strings.HasPrefix(got.lacks, "t\uFFFD: internal error: ") {
 		t.Errorf("%+v, %q", got.Page, got.lacks)
+	}
+}
+
+// TestPagesFirst: what is shown first is what the worst check is about.
+func TestPagesFirst(t *testing.T) {
+	view := func(name, space string) page.View { return page.View{Module: name, Name: name, Space: space} }
+	s := &page.Side{Views: []page.View{view("jit_eval", "host"), view("jit_eval", "device"), view("jit_step", "device"), view("jit_step", "host"), view("device 1", "device"), view("rss rank=0", "sampled")}}
+	for _, c := range []struct {
+		labels []measure.Labels
+		want   int
+	}{
+		{nil, 1},
+		{[]measure.Labels{{"module": "jit_step", "memory_space": "host"}}, 3},
+		{[]measure.Labels{{"module": "jit_step"}}, 2},
+		{[]measure.Labels{{"device": "1"}, {"module": "jit_step"}}, 4},
+		{[]measure.Labels{{"series": "rss", "rank": "0"}}, 5},
+		{[]measure.Labels{{"allocator": "x"}, {"module": "gone"}, {"module": "jit_eval", "memory_space": "device"}}, 1},
+	} {
+		var checks []compare.Check
+		for _, l := range c.labels {
+			checks = append(checks, compare.Check{Labels: l})
+		}
+		if got := first(s, checks); got != c.want {
+			t.Errorf("%v: view %d is first, want %d", c.labels, got, c.want)
+		}
 	}
 }

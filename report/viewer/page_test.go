@@ -60,6 +60,7 @@ func TestPage(t *testing.T) {
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
 		{"snapshot", func(t *testing.T) { testSnapshot(t, b, devices, snapshot) }},
+		{"unpaired", func(t *testing.T) { testUnpaired(t, b, both) }},
 		{"groups", func(t *testing.T) { testGroups(t, b) }},
 		{"series", func(t *testing.T) { testSeries(t, b, samples, growing) }},
 		{"check", func(t *testing.T) { testCheck(t, b, check) }},
@@ -559,6 +560,19 @@ func testTiles(t *testing.T, b *browser) {
 	b.key("Escape")
 	if got := b.text("#tiles-read"); got != "" {
 		t.Errorf("Escape leaves %q", got)
+	}
+}
+
+// testUnpaired: a base that holds nothing of a name is said to, and only the head is shown.
+func testUnpaired(t *testing.T, b *browser, both *page.Page) {
+	p := page.New(&both.Head, side(t, "regression/torch/base.pickle"))
+	b.open(written(t, p), "")
+	if got := b.text("#curve-note"); !strings.Contains(got, "The base holds nothing that is named as this is.") {
+		t.Errorf("the note says %q", got)
+	}
+	var base int
+	if b.eval(`document.querySelectorAll("#curve .base, #curve .grew, .tile-grew").length`, &base); base != 0 {
+		t.Errorf("%d parts of a base are drawn", base)
 	}
 }
 
