@@ -1,15 +1,22 @@
 package dryrun
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/peakgate/peakgate/measure"
 )
 
-// Source is a line of the program, given relative to Dir, relative to Root where it is in it.
+// Source is a line of the program, given relative to Dir, relative to Root where it is in
+// it. What is no such line is none.
 func (s *Spec) Source(p *measure.Source) *measure.Source {
-	if p == nil || s.Root == "" {
+	if p == nil || p.Line < 1 || !filepath.IsLocal(p.File) || FirstLine(p.File) != p.File {
+		return nil
+	}
+	if s.Root == "" {
 		return p
 	}
 	dir, err := filepath.Abs(s.Dir)
@@ -23,12 +30,39 @@ func (s *Spec) Source(p *measure.Source) *measure.Source {
 	return &measure.Source{File: filepath.ToSlash(rel), Line: p.Line}
 }
 
+// ReadFile reads a file that the program may have written, or have put something else in
+// the place of, up to a number of bytes.
+func ReadFile(path string, most int64) ([]byte, error) {
+	name := filepath.Base(path)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: want a plain file", name)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s: more than %d bytes", name, most)
+	}
+	return data, nil
+}
+
 // maxLine is how much of an error is told, in bytes.
 const maxLine = 400
 
 // FirstLine is the first line of an error, of bearable length.
 func FirstLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text = strings.TrimSpace(text)
 	if len(text) > maxLine {
 		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
 	}

@@ -39,11 +39,11 @@ class Answer:
         os._exit(0)
 
 
-def versions():
+def versions(packages):
     from importlib import metadata
 
     found = {}
-    for name in ("jax", "jaxlib", "libtpu", "jax-cuda12-plugin", "jax-cuda13-plugin"):
+    for name in packages:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -234,7 +234,7 @@ def main():
         answer.write(stage="jax")
         import jax
 
-        answer.write(versions=versions(), wanted=wanted())
+        answer.write(versions=versions(request["packages"]), wanted=wanted())
 
         set_flags(request["flags"])
         answer.write(stage="import")
@@ -243,7 +243,7 @@ def main():
         jax.config.update("jax_platforms", "cpu")  # what the program computes, it computes here
         answer.write(stage="device")
         devices = list(devices_of(request))
-        answer.write(stage="function", devices=len(devices), kind=devices[0].device_kind)
+        answer.write(stage="function", devices=len(devices))
         jitted, args, kwargs = call(function, devices)
         set_flags(request["flags"])
         answer.write(stage="lower")

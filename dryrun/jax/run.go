@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +27,9 @@ const (
 	maxAnswer = 64 << 10
 )
 
+// packages are those whose versions decide the plan.
+var packages = []string{"jax", "jaxlib", "libtpu", "jax-cuda12-plugin", "jax-cuda13-plugin"}
+
 // request is what the driver is asked, and answer what it says.
 type request struct {
 	Function string         `json:"function"`
@@ -37,6 +39,7 @@ type request struct {
 	Flags    string         `json:"flags"`
 	Dump     string         `json:"dump"`
 	Answer   string         `json:"answer"`
+	Packages []string       `json:"packages"`
 }
 
 type answer struct {
@@ -94,8 +97,10 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 			os.Remove(plan)
 		}
 		out.Facts = append(out.Facts, fact)
-		for name, version := range r.answer.Versions {
-			out.Environment[name] = version
+		for _, name := range packages {
+			if version := r.answer.Versions[name]; version != "" {
+				out.Environment[name] = dryrun.FirstLine(version)
+			}
 		}
 		if w := r.mismatch(); w != "" {
 			out.Warnings = append(out.Warnings, w)
@@ -157,7 +162,7 @@ func (r *run) start(start dryrun.Start, script string) (end dryrun.End, err erro
 		return end, err
 	}
 	q := request{
-		Function: r.spec.Argv[0], Platform: r.platform, Dump: r.dump(), Answer: filepath.Join(r.dir, "answer.json"),
+		Function: r.spec.Argv[0], Platform: r.platform, Packages: packages, Dump: r.dump(), Answer: filepath.Join(r.dir, "answer.json"),
 		Flags: `--xla_dump_to="` + r.dump() + `" --xla_dump_hlo_as_proto` + r.flags(),
 	}
 	q.Topology, q.Options = r.topology()
@@ -181,15 +186,11 @@ func (r *run) start(start dryrun.Start, script string) (end dryrun.End, err erro
 
 // read reads the answer, as far as there is one.
 func (r *run) read() {
-	f, err := os.Open(filepath.Join(r.dir, "answer.json"))
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxAnswer))
+	data, err := dryrun.ReadFile(filepath.Join(r.dir, "answer.json"), maxAnswer)
 	if err != nil || json.Unmarshal(data, &r.answer) != nil {
 		r.answer = answer{}
 	}
+	r.answer.Devices = max(r.answer.Devices, 0)
 }
 
 // take moves the plan of what was compiled, and of no other module, to a path, and

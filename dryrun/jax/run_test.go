@@ -78,7 +78,7 @@ func spec(targets ...string) dryrun.Spec {
 
 const (
 	large     = "../../fixtures/regression/xla/head.hlo.pb" // needs 7,972,195,136 B
-	versioned = `"versions": {"jax": "0.10.2", "jaxlib": "0.10.2", "libtpu": "0.0.42.1", "jax-cuda12-plugin": "0.10.2"}, "wanted": "libtpu==0.0.42.*"`
+	versioned = `"versions": {"dryrun.class": "exact", "jax": "0.10.2", "jaxlib": "0.10.2", "libtpu": "0.0.42.1", "jax-cuda12-plugin": "0.10.2"}, "wanted": "libtpu==0.0.42.*"`
 	planned   = `{"stage": "compile", ` + versioned + `, "devices": 4, "ended": true, "plan": "plan.hlo.pb"}`
 )
 
@@ -116,7 +116,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %+v", want.label, f)
 		}
 	}
-	if r.Environment["libtpu"] != "0.0.42.1" {
+	if r.Environment["libtpu"] != "0.0.42.1" || len(r.Environment) != 4 {
 		t.Errorf("%v", r.Environment)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -24,7 +22,8 @@ const (
 	// timeout is that of the program where none is given.
 	timeout = 10 * time.Minute
 	// maxReport is the most of a report that is read, in bytes: the program can write it too.
-	maxReport = 64 << 10
+	maxReport  = 64 << 10
+	maxReports = 1024
 )
 
 // report is what the hook says of a process.
@@ -61,7 +60,7 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 	out := &dryrun.Result{Environment: map[string]string{}, Warnings: h.Notes()}
 	var failure *report
 	for _, r := range reports(h.Dir) {
-		out.Environment["tensorflow"] = r.Version
+		out.Environment["tensorflow"] = dryrun.FirstLine(r.Version)
 		if r.Error != "" && (failure == nil || r.Exhausted) {
 			failure = &r
 		}
@@ -97,14 +96,9 @@ func environment(spec *dryrun.Spec, h *hook.Hook) []string {
 // reports reads what the hook says of each process.
 func reports(dir string) (list []report) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			continue
-		}
+	for _, name := range names[:min(len(names), maxReports)] {
+		data, err := dryrun.ReadFile(name, maxReport)
 		var r report
-		data, err := io.ReadAll(io.LimitReader(f, maxReport))
-		f.Close()
 		if err == nil && json.Unmarshal(data, &r) == nil {
 			list = append(list, r)
 		}

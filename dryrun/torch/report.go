@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/dryrun/torch/pretend"
 	"github.com/peakgate/peakgate/measure"
 )
@@ -61,19 +62,11 @@ const (
 )
 
 func readReport(path string) (*report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxReport+1))
+	data, err := dryrun.ReadFile(path, maxReport)
 	if err != nil {
 		return nil, err
 	}
 	name := filepath.Base(path)
-	if len(data) > maxReport {
-		return nil, fmt.Errorf("%s: more than %d bytes", name, maxReport)
-	}
 	r := &report{}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("%s: not a report of the hook: %w", name, err)
