@@ -16,7 +16,7 @@
 //
 // # Environment
 //
-//	PRETEND_DEVICES     how many devices there are (1; at most 16)
+//	PRETEND_DEVICES     how many devices there are (1; at most 64)
 //	PRETEND_MEMORY      bytes of each (85899345920, which is 80 GiB)
 //	PRETEND_MEMORY_N    bytes of device N alone
 //	PRETEND_CONTEXT     bytes of each that the driver holds from the start (536870912)
@@ -24,7 +24,7 @@
 //	PRETEND_READS       what a read from the device gives: keep, zero or one (keep)
 //	PRETEND_DIR         folder for the notes; without it there are none
 //	PRETEND_TOPDOWN     1: addresses are given out from above
-//	PRETEND_BASE        first address, hexadecimal (700000000000)
+//	PRETEND_BASE        first address, hexadecimal (100000000000)
 //	PRETEND_EVENT_LAG   an event is not ready at its first N queries (0)
 //
 // # What is read from the device
@@ -60,8 +60,8 @@
 // process, so that it is there after a crash:
 //
 //	unsupported NAME    a call was refused: its library's error status was returned
-//	assumption NAME     a call was answered with a number of our own: what follows from
-//	                    it is no fact of a device (the workspace of a cuDNN engine, times)
+//	assumption WHAT     a call was answered with a number of our own: what follows from
+//	                    it is no fact of a device, such as the time between two events
 //	missing NAME        a function was asked for by name and is not there; many callers
 //	                    do without, so it matters only where the program then fails
 package pretend

@@ -120,13 +120,13 @@ result cuLaunchKernelEx(void) { pretend_launched(); return SUCCESS; }
 result cuLaunchCooperativeKernel(void) { pretend_launched(); return SUCCESS; }
 result cuMemsetD32Async(void) { pretend_launched(); return SUCCESS; }
 result cuOccupancyMaxActiveClusters(int *n, void *f UNUSED, const void *config UNUSED) {
-  pretend_assume("cuOccupancyMaxActiveClusters");
+  pretend_assume("how many clusters of a kernel run at once");
   *n = 1;
   return SUCCESS;
 }
 result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f UNUSED, int threads, size_t shared UNUSED) {
   int most;
-  pretend_assume("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  pretend_assume("how many blocks of a kernel run at once");
   pretend_attribute(&most, 39, 0);
   *n = threads > 0 && threads < most ? most / threads : 1;
   return SUCCESS;

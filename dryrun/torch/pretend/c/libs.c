@@ -59,7 +59,7 @@ int cudnnGetProperty(int which, int *v) { /* major, minor, patch */
 TEXT(cudnnGetErrorString)
 void cudnnGetLastErrorString(char *s, size_t n) { if (n) { strncpy(s, pretend_error(3000), n - 1); s[n - 1] = 0; } }
 int cudnnBackendCreateDescriptor(int kind UNUSED, void **d) {
-  pretend_assume("cuDNN engines and their workspace");
+  pretend_assume("the workspace of cuDNN's engines");
   return (*d = calloc(1, 1024)) ? 0 : 1;
 }
 int cudnnBackendDestroyDescriptor(void *d) { free(d); return 0; }
@@ -74,7 +74,7 @@ HANDLE(cudnnCreateTensorDescriptor) HANDLE(cudnnCreateFilterDescriptor) HANDLE(c
 HANDLE(cudnnCreateDropoutDescriptor) HANDLE(cudnnCreateRNNDescriptor) HANDLE(cudnnCreateRNNDataDescriptor)
 HANDLE(cudnnCreateActivationDescriptor) HANDLE(cudnnCreateCTCLossDescriptor) HANDLE(cudnnCreateSpatialTransformerDescriptor)
 HANDLE(cudnnCreatePoolingDescriptor)
-static int none(size_t *n) { pretend_assume("cuDNN batch normalization's workspace"); *n = 0; return 0; }
+static int none(size_t *n) { pretend_assume("the workspace of cuDNN's batch normalization"); *n = 0; return 0; }
 typedef void *p;
 int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(p h UNUSED, int m UNUSED, int o UNUSED, p x UNUSED, p z UNUSED, p y UNUSED, p b UNUSED, p a UNUSED, size_t *n) { return none(n); }
 int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(p h UNUSED, int m UNUSED, int o UNUSED, p a UNUSED, p x UNUSED, size_t *n) { return none(n); }
@@ -93,7 +93,7 @@ typedef struct { char bytes[128]; } id;
 typedef struct { int ranks, rank; } communicator;
 int ncclGetUniqueId(id *i) { memset(i, 0, sizeof *i); return 0; }
 static int join(communicator **c, int ranks, int rank) {
-  pretend_assume("NCCL, which takes memory of its own");
+  pretend_assume("the memory that NCCL takes for itself");
   if (!(*c = malloc(sizeof **c))) return 1;
   **c = (communicator){ranks, rank};
   return 0;

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include "memory.h"
 
-enum { MAX_DEVICES = 16 };
+enum { MAX_DEVICES = 64 };
 #define ROOM (1ul << 40)              /* addresses of one device's cudaMalloc */
 #define GIB (1ul << 30)
 
@@ -45,7 +45,7 @@ static void *reserve(uintptr_t at, size_t size) {
 
 static void init(void) {
   const char *s = getenv("PRETEND_BASE"), *reads = getenv("PRETEND_READS");
-  uintptr_t base = s && *s ? strtoull(s, NULL, 16) : 0x600000000000ull;
+  uintptr_t base = s && *s ? strtoull(s, NULL, 16) : 0x100000000000ull;
   fill = !reads || !*reads || !strcmp(reads, "keep") ? KEEP : !strcmp(reads, "one") ? ONE : ZERO;
   top_down = (int)env_size("PRETEND_TOPDOWN", 0);
   size_t n = env_size("PRETEND_DEVICES", 1);

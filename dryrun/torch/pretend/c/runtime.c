@@ -85,7 +85,7 @@ error cudaDeviceGetPCIBusId(char *s, int n, int d) { snprintf(s, n, "0000:%02X:0
 error cudaDeviceGetStreamPriorityRange(int *least, int *greatest) { *least = 0; *greatest = -5; return SUCCESS; }
 error cudaDeviceSynchronize(void) { pretend_device_done(); return SUCCESS; }
 error cudaDeviceCanAccessPeer(int *can, int a, int b) {     /* depends on the machine, not on the card */
-  pretend_assume("cudaDeviceCanAccessPeer");
+  pretend_assume("whether devices reach each other's memory");
   *can = a != b && pretend_links();
   return SUCCESS;
 }
@@ -133,7 +133,7 @@ error cudaEventRecord(void *e, void *s) { pretend_event_record(e, s); return SUC
 error cudaEventRecordWithFlags(void *e, void *s, unsigned flags UNUSED) { return cudaEventRecord(e, s); }
 error cudaEventQuery(void *e) { return pretend_event_query(e) ? SUCCESS : fail(NOT_READY); }
 error cudaEventSynchronize(void *e) { pretend_event_done(e); return SUCCESS; }
-error cudaEventElapsedTime(float *ms, void *a UNUSED, void *b UNUSED) { pretend_assume("cudaEventElapsedTime"); *ms = 1; return SUCCESS; }
+error cudaEventElapsedTime(float *ms, void *a UNUSED, void *b UNUSED) { pretend_assume("the time between two events"); *ms = 1; return SUCCESS; }
 error cudaEventElapsedTime_v2(float *ms, void *a, void *b) { return cudaEventElapsedTime(ms, a, b); }
 
 /* ---- graphs: captured so far that the allocator takes from the pool of the graph ---- */
@@ -211,7 +211,7 @@ error cudaFuncGetAttributes(void *out, const void *f UNUSED) {
 }
 error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, const void *f UNUSED, int threads, size_t shared UNUSED) {
   int most;
-  pretend_assume("cudaOccupancyMaxActiveBlocksPerMultiprocessor"); /* depends on the registers of the kernel */
+  pretend_assume("how many blocks of a kernel run at once"); /* depends on the registers of the kernel */
   pretend_attribute(&most, 39, 0);
   *n = threads > 0 && threads < most ? most / threads : 1;
   return SUCCESS;
