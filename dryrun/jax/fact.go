@@ -41,6 +41,9 @@ func (r *run) fact(end dryrun.End, plan error) measure.DryrunFact {
 	if f.Class == measure.DryrunExact && r.platform == cuda {
 		f.Class = measure.DryrunAssumption
 		f.Reasons = []measure.DryrunReason{{Text: "on its device XLA times the kernels of matrix products and convolutions and may choose others, with other workspaces; here it takes the default ones"}}
+		if f.Devices > 1 {
+			f.Reasons = append(f.Reasons, measure.DryrunReason{Text: "the buffers of NCCL, which joins the devices, are in no plan"})
+		}
 	}
 	return f
 }
