@@ -175,7 +175,7 @@ func (r *run) start(start dryrun.Start, script string) (end dryrun.End, err erro
 		return end, err
 	}
 	env := append([]string{"TF_CPP_MIN_LOG_LEVEL=2"}, r.spec.Env...) // the user's counts
-	for name, value := range r.environment() {
+	for name, value := range r.environment(r.dir) {
 		env = dryrun.With(env, name, value)
 	}
 	return start(dryrun.Process{

@@ -121,8 +121,9 @@ func (t *target) flags() string {
 	return ""
 }
 
-// environment is what JAX's plugin wants in order to work without its device.
-func (t *target) environment() map[string]string {
+// environment is what JAX's plugin wants in order to work without its device. Its logs go
+// to a folder.
+func (t *target) environment(dir string) map[string]string {
 	env := map[string]string{"JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "false"}
 	switch t.platform {
 	case cuda:
@@ -132,6 +133,7 @@ func (t *target) environment() map[string]string {
 		env["TPU_WORKER_HOSTNAMES"] = "localhost"
 		env["TPU_ACCELERATOR_TYPE"] = "v5litepod-4" // of the machine; the topology alone counts
 		env["ALLOW_MULTIPLE_LIBTPU_LOAD"] = "1"
+		env["TPU_LOG_DIR"] = dir // else each run leaves files in /tmp/tpu_logs
 	}
 	return env
 }

@@ -11,7 +11,8 @@
 // shut it out.
 //
 // An extension is a second file, in which what the first one defines can be used and
-// replaced. It runs before torch is imported.
+// replaced. It runs before torch is imported, or the module that the variable Module
+// names: so a hook can write profiles of TensorFlow, PID.xplane.pb.
 //
 // Nothing here changes a program's output or exit code; no fault of the hook reaches
 // the program.
