@@ -115,13 +115,15 @@ function choosable(c, list) {
 
 const describe = (b) => `${b.name}, ${bytes(b.bytes)}${b.shape ? ", " + b.shape : ""}`;
 
+const round = (n) => Math.round(n * 100) / 100;
+
 // rectangles draws many rectangles as one path a colour.
 function rectangles(list) {
   const paths = new Map();
   for (const r of list) {
     const key = `f${r.colour}${r.pad ? " pad" : ""}`;
     if (!paths.has(key)) paths.set(key, []);
-    paths.get(key).push(`M${r.x.toFixed(2)} ${r.y.toFixed(2)}h${r.w.toFixed(2)}v${r.h.toFixed(2)}h${(-r.w).toFixed(2)}z`);
+    paths.get(key).push(`M${round(r.x)} ${round(r.y)}h${round(r.w)}v${round(r.h)}h${-round(r.w)}z`);
   }
   return [...paths].map(([key, parts]) => svg("path", { class: key, d: parts.join("") }));
 }

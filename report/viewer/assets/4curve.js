@@ -17,11 +17,11 @@ function corners(view, values, place, back) {
   const last = xs.length && indexAt(xs, back(state.to));
   let d = "";
   for (let i = xs.length && indexAt(xs, back(state.from)); i <= last && i < xs.length; i++) {
-    const at = across(curve, place(xs[i])).toFixed(2);
-    d += d === "" ? `M${at} ${level(i).toFixed(2)}` : `H${at}V${level(i).toFixed(2)}`;
+    const at = round(across(curve, place(xs[i])));
+    d += d === "" ? `M${at} ${round(level(i))}` : `H${at}V${round(level(i))}`;
   }
   const end = last + 1 < xs.length ? place(xs[last + 1]) : traced ? place(view.steps + 1) : state.view.width;
-  return d && d + `H${across(curve, end).toFixed(2)}`;
+  return d && d + `H${round(across(curve, end))}`;
 }
 
 function drawCurve() {

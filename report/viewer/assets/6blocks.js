@@ -20,9 +20,10 @@ movers.push(() => {
   const places = view.allocations.map((a) => svg("rect", {
     class: "allocation", x: across(blocks, 0), width: across(blocks, view.width) - across(blocks, 0), y: blocks.area * (1 - (a.y + a.bytes) / most), height: a.bytes / most * blocks.area,
   }));
+  const seen = drawn().filter((b) => b.end > state.from && b.start < state.to);
   blockBox = svg("rect", { class: "chosen", visibility: "hidden" });
   const x = view.peak ? across(blocks, view.peak.x) : -1;
-  blocks.node.append(blocks.inner(...places, ...rectangles(drawn().map((b) => blockOf(b, most))), svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: blocks.area }), blockBox));
+  blocks.node.append(blocks.inner(...places, ...rectangles(seen.map((b) => blockOf(b, most))), svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: blocks.area }), blockBox));
   const lost = view.buffers.length - drawn().length + (view.left_out?.count ?? 0);
   byId("timeline-note").textContent = "Height: size. Width: live range. " + (view.padded ? "Place: offset in its allocation, allocations stacked. Empty space in the temporary block is fragmentation." :
     "Place: address in the segments that the allocator had at the dump or had given back before, stacked.") +
