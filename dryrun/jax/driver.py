@@ -66,8 +66,11 @@ def set_flags(flags):
     """Puts ours after the user's, of whom the program may be one: the last one counts."""
     given = os.environ.get("XLA_FLAGS", "")
     if given and not given.lstrip().startswith("-"):
-        with open(given) as f:
-            given = f.read()
+        try:
+            with open(given) as f:
+                given = f.read()
+        except OSError as e:
+            raise Refused("XLA_FLAGS names a file that cannot be read: %s" % e)
     if not given.endswith(flags):
         os.environ["XLA_FLAGS"] = (given.strip() + " " + flags).strip()
 

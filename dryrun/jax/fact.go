@@ -94,12 +94,12 @@ func (r *run) why(end dryrun.End, plan error) string {
 		return fmt.Sprintf("the process %s while %s", how(end), a.doing(name))
 	case plan != nil:
 		return "the plan that XLA wrote cannot be read: " + plan.Error()
+	case a.Refused:
+		return name + ": " + text
 	case a.Stage == "jax" && text != "":
 		return "JAX cannot be imported: " + text + "; pip install jax, or name the Python that has it"
 	case a.Stage == "device" && text != "":
 		return fmt.Sprintf("JAX cannot make the device %s: %s%s", r.label, text, r.install())
-	case a.Refused:
-		return name + ": " + text
 	case text != "":
 		return a.doing(name) + " failed: " + text
 	}
