@@ -9,7 +9,8 @@
 //     events of each device: some 1.5 GB of host memory when they are written;
 //   - counts the reads from the device by the innermost line of the user's own, at some
 //     2 µs each;
-//   - ends the program after 20,000 reads in a row by one line, or when its time is up;
+//   - ends the program after 10,000 reads of which none came from a new line, or when
+//     its time is up;
 //   - writes, at the end of each process that imported torch, a report in JSON beside
 //     the snapshot: reads, the exception that ended it, where it was.
 //

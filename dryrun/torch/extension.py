@@ -11,7 +11,7 @@ import threading
 import time
 
 _MAX_EVENTS = 1_000_000  # of each device; some 1 GB of host memory when they are written
-_MAX_WAITS = 20_000  # reads in a row by one line: a loop that waits makes them in seconds
+_MAX_WAITS = 10_000  # reads since one came from a new line: a loop that waits makes them soon
 _MAX_LINES = 1000
 _DEADLINE = float(os.environ.get("PEAKGATE_DRYRUN_DEADLINE", "inf"))  # seconds since 1970
 _EXIT = 70  # of a program that is ended here: EX_SOFTWARE
@@ -51,8 +51,8 @@ class _DryRun(_Recorder):
     def __init__(self, torch):
         super().__init__(torch)
         self.report = {"torch": str(torch.__version__), "root": os.path.dirname(torch.__file__)}
-        self.lines = {}  # by the user's line, the innermost line and the bytes
-        self.last, self.waits = None, 0
+        self.lines = {}  # by the user's line and the innermost one
+        self.waits = 0
         self.streams = {}  # by the user's line, how often a block is used by another stream
         self.users = {}  # by code: whether it is the user's
         self.ended = threading.Event()
@@ -139,18 +139,17 @@ class _DryRun(_Recorder):
                 inner = sys._current_frames().get(threading.main_thread().ident)
             frame = self.user(inner)
             line = frame and (frame.f_code, frame.f_lineno)
-            key = (line, inner and (inner.f_code, inner.f_lineno), size)
+            key = (line, inner and (inner.f_code, inner.f_lineno))
             known = self.lines.get(key)
-            if known is None:
-                if len(self.lines) == _MAX_LINES:
-                    return
-                known = self.lines[key] = [0, frame and _place(frame)]
-            known[0] += 1
-            if key != self.last:
-                self.last, self.waits = key, 0
             self.waits += 1
+            if known is None and len(self.lines) < _MAX_LINES:
+                known = self.lines[key] = [0, 0, frame and _place(frame)]
+                self.waits = 0
+            if known is not None:
+                known[0] += 1
+                known[1] = max(known[1], size)
             if self.waits == _MAX_WAITS and os.getpid() == self.pid:
-                self.stop("waits", known[1])
+                self.stop("waits", frame and _place(frame))
         except Exception as e:
             _note("cannot tell who read: %r" % e)
 
@@ -205,7 +204,7 @@ class _DryRun(_Recorder):
             return
         self.report.update(reads=self.cuda.pretend_reads(), kernels=self.cuda.pretend_launches())
         sums = {}
-        for (_, _, size), (count, place) in list(self.lines.items()):
+        for count, size, place in list(self.lines.values()):
             line = sums.setdefault(place, {"at": _told(place), "count": 0, "bytes": 0})
             line["count"] += count
             line["bytes"] = max(line["bytes"], size)

@@ -166,7 +166,7 @@ func (o *outcome) failure(r *runner) *failure {
 		return because(false, raised.ErrorAt, "%s", text)
 	case stopped(stoppedWaits) != nil:
 		at := stopped(stoppedWaits).At
-		return because(true, at, "it waits for a value that nothing computes: one line read from the device again and again%s, and was ended", where(at))
+		return because(true, at, "it waits for a value that nothing computes, or takes too many steps: the same lines read from the device again and again%s, and it was ended", where(at))
 	case stopped(stoppedTime) != nil:
 		at := stopped(stoppedTime).At
 		return because(false, at, "it did not end within %s%s", short(r.spec.Timeout), where(at))

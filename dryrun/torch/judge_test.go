@@ -200,11 +200,11 @@ train.py:9: where it reads 0, it ended with exit code 1: ZeroDivisionError: divi
 			ran(plain).with("pid7.json", says(report{Error: "ZeroDivisionError: division by zero", ErrorAt: line(9, 0).At, Lines: []readLine{line(8, 1)}})).ending(failed),
 			ran(plain, line(8, 1))}},
 		{"a loop that one value ends", "zero one", `value_dependent
-train.py:8: where it reads 0, it waits for a value that nothing computes: one line read from the device again and again (train.py:8 step), and was ended
+train.py:8: where it reads 0, it waits for a value that nothing computes, or takes too many steps: the same lines read from the device again and again (train.py:8 step), and it was ended
 train.py:8: train.py:8 reads 20000 times where it reads 0, and 1 times where it reads 1
 `, dryrun.Spec{}, []left{ran(plain).with("pid7.json", waits(8)).ending(dryrun.End{Code: 70}), ran(plain, line(8, 1))}},
 		{"a loop that none ends", "zero one", `did_not_run
-train.py:8: it waits for a value that nothing computes: one line read from the device again and again (train.py:8 step), and was ended
+train.py:8: it waits for a value that nothing computes, or takes too many steps: the same lines read from the device again and again (train.py:8 step), and it was ended
 `, dryrun.Spec{}, []left{ran(plain).with("pid7.json", waits(8)).ending(dryrun.End{Code: 70}), ran(plain).with("pid7.json", waits(8)).ending(dryrun.End{Code: 70})}},
 		{"out of time", "zero", `did_not_run
 train.py:8: it did not end within 10m (train.py:8 step)
