@@ -119,7 +119,7 @@ var keys = []key{
 	{inDryrun, "assume", typeAssume, false, "the value that the program may read from the device, where values steer its memory; torch"},
 	{inDryrun, "device", typeDevice, false, "the devices to compile for; jax, and required there"},
 	{inDryrun, "function", typeFunction, false, "the function that gives the step and its arguments; jax, in place of run"},
-	{inDryrun, "python", typeText, false, "the interpreter, python3 if not given; jax"},
+	{inDryrun, "python", typeText, false, "the interpreter, python3 if not given, of the head for the base too; jax"},
 	{inDryrun, "timeout", typeTime, false, "end a program that does not end"},
 
 	{inExpect, "ranks", typeNumber, false, "number of ranks"},

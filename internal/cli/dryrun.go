@@ -140,6 +140,11 @@ func (r *executor) stderr() *os.File {
 func dryrunSpec(t *budget.Target, at side) dryrun.Spec {
 	d := t.Dryrun
 	s := dryrun.Spec{Framework: d.Framework, Dir: cmp.Or(at.folder, "."), Root: at.opt.Root, Env: workloadEnv(os.Environ()), Python: d.Python, Capability: d.Capability, Assume: d.Assume}
+	if strings.ContainsRune(s.Python, '/') && !filepath.IsAbs(s.Python) {
+		if path, err := filepath.Abs(filepath.Join(at.head, s.Python)); err == nil {
+			s.Python = path
+		}
+	}
 	if t.Run != nil {
 		s.Argv = t.Run.Args
 	} else {

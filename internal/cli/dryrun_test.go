@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/peakgate/peakgate/budget"
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -109,6 +110,24 @@ func TestDryrunFlags(t *testing.T) {
 		}
 		if !row.Match(page) {
 			t.Errorf("docs/dryrun.md has no --%s of %s", name, want)
+		}
+	}
+}
+
+// TestInterpreterOfTheBase: a virtual environment is in no commit.
+func TestInterpreterOfTheBase(t *testing.T) {
+	for python, want := range map[string]string{
+		"python3": "python3", "": "", filepath.FromSlash("/opt/bin/python"): filepath.FromSlash("/opt/bin/python"),
+		".venv/bin/python": filepath.Join("HEAD", ".venv/bin/python"),
+	} {
+		head, err := filepath.Abs("head")
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := &budget.Target{Dryrun: &budget.Dryrun{Framework: dryrun.JAX, Python: python}}
+		got := dryrunSpec(target, side{folder: "base", head: "head"}).Python
+		if want = strings.Replace(want, "HEAD", head, 1); got != want {
+			t.Errorf("%q: %q, want %q", python, got, want)
 		}
 	}
 }

@@ -103,8 +103,9 @@ func (r *rounds) judge(w compare.Workload) (result compare.TargetResult, first *
 
 // head is where the target runs as it is checked out.
 func (r *rounds) head(t *budget.Target, round int) side {
+	folder := filepath.Join(r.from.prefix, filepath.FromSlash(t.Dir()))
 	return side{
-		name: "head", folder: filepath.Join(r.from.prefix, filepath.FromSlash(t.Dir())), captures: r.from.resolve(t, t.Captures),
+		name: "head", folder: folder, head: folder, captures: r.from.resolve(t, t.Captures),
 		within: &r.from.within, opt: r.opt, round: round,
 	}
 }
@@ -133,7 +134,7 @@ func (r *rounds) runBase(w *compare.Workload, ref string, round int) {
 	}
 	t, opt := w.Target, r.opt
 	opt.Root = tree.Top()
-	at := side{name: "base", folder: tree.Folder, commit: f.commit.Short(), tree: tree.Top(), opt: opt, round: round}
+	at := side{name: "base", folder: tree.Folder, head: r.head(t, round).folder, commit: f.commit.Short(), tree: tree.Top(), opt: opt, round: round}
 	if sub, err := filepath.Rel(filepath.FromSlash(r.from.folder), filepath.FromSlash(t.Dir())); err == nil {
 		at.folder = filepath.Join(at.folder, sub)
 	}

@@ -31,6 +31,7 @@ type executor struct {
 type side struct {
 	name     string // "head" or "base"
 	folder   string // the workload's
+	head     string // the head's, which has what is in no commit, such as a virtual environment
 	captures []string
 	commit   string // is put behind the names of the base's files
 	tree     string // top of the base's working tree; empty for the head
