@@ -101,7 +101,7 @@ func (r *runner) fact(o *outcome) measure.DryrunFact {
 	return f
 }
 
-// told are the reports of the processes that used a device.
+// told are the reports of all processes, those that used a device first.
 func (o *outcome) told() (list []*report) {
 	for _, p := range o.processes {
 		if p.report != nil {

@@ -1,8 +1,9 @@
-"""A transformer (rotary positions, SDPA, SwiGLU) in bfloat16 autocast"""
+"""A transformer (layer norm, rotary positions, flash attention, SwiGLU) in bfloat16 autocast"""
 # class: exact
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 class Block(nn.Module):
@@ -18,7 +19,7 @@ class Block(nn.Module):
         batch, length, width = x.shape
         q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in self.qkv(self.norm1(x)).chunk(3, -1))
         q, k = (t * turn.cos() + torch.roll(t, t.shape[-1] // 2, -1) * turn.sin() for t in (q, k))
-        a = F.scaled_dot_product_attention(q, k.to(v.dtype), v, is_causal=True) if q.dtype == v.dtype else F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v, is_causal=True)
+        a = F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v, is_causal=True)
         x = x + self.out(a.transpose(1, 2).reshape(batch, length, width))
         y = self.norm2(x)
         return x + self.down(F.silu(self.gate(y)) * self.up(y))
@@ -33,7 +34,7 @@ model = nn.ModuleList([embed, blocks, head])
 optimizer = torch.optim.AdamW(model.parameters())
 for _ in range(3):
     tokens = torch.randint(0, 1000, (2, 64), device=device)
-    with torch.autocast("cuda", torch.bfloat16):
+    with torch.autocast("cuda", torch.bfloat16), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         x = embed(tokens)
         for block in blocks:
             x = block(x, turn)
