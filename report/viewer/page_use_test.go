@@ -1,0 +1,191 @@
+package viewer
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/peakgate/peakgate/page"
+)
+
+// testCheck goes from target to target below the verdict.
+func testCheck(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	if got := b.text("#result h1"); got != "peakgate: fail" {
+		t.Errorf("the verdict is %q", got)
+	}
+	var rows int
+	if b.eval(`document.querySelectorAll("#result tbody tr").length`, &rows); rows != 2 {
+		t.Errorf("%d checks, want 2", rows)
+	}
+	if got := b.text("#module"); got != evil[0] {
+		t.Errorf("at first the module is %q", got)
+	}
+	b.choose("#target", "other")
+	var hash string
+	if b.eval("location.hash", &hash); !strings.Contains(hash, "target=other") || b.text("#module") != "device 0" {
+		t.Errorf("the other target's module is %q, at %s", b.text("#module"), hash)
+	}
+	b.eval(`document.querySelector("#bars-size svg").focus()`, nil)
+	b.key("ArrowRight")
+	b.key("Enter")
+	b.eval("location.hash", &hash)
+	name := b.text("#card h2")
+	if b.open(file, hash); b.text("#card h2") != name || b.text("#module") != "device 0" {
+		t.Errorf("%s leads to %q of %q, want %q", hash, b.text("#card h2"), b.text("#module"), name)
+	}
+}
+
+func testHostile(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	b.click("#timeline-toggle")
+	b.choose("#peak-only", "on")
+	b.choose("#group", "op")
+	b.choose("#group", "")
+	for _, chart := range []string{"#bars-order svg", "#blocks svg", "#curve svg"} {
+		x, y := b.at(chart, 0.4, 0.7)
+		b.clickAt(x, y)
+	}
+	var owned, foreign int
+	b.eval(`window.owned ?? 0`, &owned)
+	b.eval(`document.querySelectorAll("img, iframe, object, embed, link, base, form, main script, [onerror], [onload], [onmouseover], a[href]").length`, &foreign)
+	if owned != 0 || foreign != 0 {
+		t.Errorf("a name became script (%d) or markup (%d elements)", owned, foreign)
+	}
+	if got := b.text("#module"); got != evil[0] {
+		t.Errorf("the module is written %q", got)
+	}
+}
+
+// testFragments: an address leads to its buffer, also while the page is open, and one
+// that leads nowhere shows what is shown without.
+func testFragments(t *testing.T, b *browser, file string, v *page.View) {
+	last := v.Buffers[len(v.Buffers)-1]
+	want := "#module=" + v.Module + "&space=" + v.Space + "&buffer=" + last.ID
+	b.open(file, want)
+	if got := b.text("#card h2"); got != last.Name {
+		t.Errorf("%s leads to %q, want %q", want, got, last.Name)
+	}
+	first := v.Buffers[0]
+	b.eval(fmt.Sprintf(`new Promise((done) => { addEventListener("hashchange", () => done(0)); location.hash = "#buffer=%s"; })`, first.ID), nil)
+	if got := b.text("#card h2"); got != first.Name {
+		t.Errorf("a new address leads to %q, want %q", got, first.Name)
+	}
+	for _, wrong := range []string{"#buffer=none", "#module=none&space=none", "#%E0%A4%A", "#target=none", "#<img src=x onerror=window.owned=1>", "#constructor=1&buffer=__proto__"} {
+		b.open(file, wrong)
+		if got := b.text("#module"); got != v.Module || b.text("#card h2") != "Buffer" {
+			t.Errorf("%s leads to %q, %q", wrong, got, b.text("#card h2"))
+		}
+	}
+}
+
+// testTab: all that a mouse can use is reached with the Tab key, in the order of the
+// page, is named, and shows that it is reached.
+func testTab(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	b.eval(`document.querySelector("#timeline-toggle").click(); window.scrollTo(0, 0); document.activeElement.blur()`, nil)
+	var want []string
+	b.eval(`(() => { let n = 0; return [...document.querySelectorAll("summary, select, input, button, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e) => e.dataset.tab = String(n++)); })()`, &want)
+	reached := map[string]bool{}
+	for range want {
+		b.key("Tab")
+		var at struct{ Tab, Name, Outline string }
+		b.eval(`(() => { const e = document.activeElement, s = getComputedStyle(e);
+			const name = e.getAttribute("aria-label") ?? (e.labels?.[0] ?? e).textContent;
+			return { tab: e.dataset.tab ?? e.outerHTML.slice(0, 200), name: name.trim(), outline: s.outlineStyle }; })()`, &at)
+		if reached[at.Tab] || at.Name == "" || at.Outline == "none" {
+			t.Errorf("the focus is on %+v", at)
+		}
+		reached[at.Tab] = true
+	}
+	for _, e := range want {
+		if !reached[e] {
+			t.Errorf("element %s is not reached", e)
+		}
+	}
+	if len(want) < 25 {
+		t.Errorf("%d elements", len(want))
+	}
+}
+
+// testPrint: on paper nothing is cut off, there are no controls, and paper is white.
+func testPrint(t *testing.T, b *browser, file string) {
+	b.look(800, 900, "dark")
+	b.open(file, "")
+	b.media("print", "dark")
+	var got struct {
+		Paper, Table string
+		Controls     int
+		Cut          float64
+	}
+	b.eval(`(() => { const s = (q) => getComputedStyle(document.querySelector(q)); const table = document.querySelector("#table");
+		return { paper: s("body").backgroundColor, table: s("#table").overflowY, controls: [...document.querySelectorAll("button, select, input")].filter((e) => !e.closest("table") && e.checkVisibility()).length, cut: table.scrollHeight - table.clientHeight }; })()`, &got)
+	if title := b.text("#overview-title"); title != "Overview: jit_train_step, device" {
+		t.Errorf("the page on paper does not say what it is of: %q", title)
+	}
+	if got.Paper != "rgb(255, 255, 255)" || got.Table != "visible" || got.Controls != 0 || got.Cut > 1 {
+		t.Errorf("on paper: %+v", got)
+	}
+	b.shot("print")
+}
+
+// testAccessible runs axe-core over the page: nothing serious may be left.
+func testAccessible(t *testing.T, b *browser, files ...string) {
+	source := os.Getenv("PEAKGATE_AXE")
+	if source == "" {
+		t.Skip("PEAKGATE_AXE names no axe.min.js")
+	}
+	axe, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		for _, scheme := range []string{"light", "dark"} {
+			b.look(1280, 900, scheme)
+			b.open(file, "")
+			open(b)
+			b.eval(string(axe)+"; 0", nil)
+			var found []struct {
+				ID, Impact, Help string
+				Nodes            []struct{ HTML, FailureSummary string }
+			}
+			b.eval(`axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations)`, &found)
+			for _, v := range found {
+				if v.Impact == "serious" || v.Impact == "critical" {
+					t.Errorf("page %d, %s: %s (%s), %s: %.300s", i, scheme, v.ID, v.Impact, v.Help, fmt.Sprint(v.Nodes))
+				}
+			}
+		}
+	}
+}
+
+// open opens all that is folded, and chooses a buffer where there is one.
+func open(b *browser) {
+	b.t.Helper()
+	b.eval(`document.querySelector("#timeline-toggle").click();
+		document.querySelectorAll("details").forEach((e) => { e.open = true; });
+		document.querySelector("#table tbody button")?.click()`, nil)
+}
+
+// testLooks: no part of a page is wider than a narrow window. With PEAKGATE_SHOTS
+// it takes pictures for people to look at.
+func testLooks(t *testing.T, b *browser, files ...string) {
+	for i, file := range files {
+		for _, look := range []struct {
+			name   string
+			width  int
+			scheme string
+		}{{"light", 1280, "light"}, {"dark", 1280, "dark"}, {"narrow", 360, "light"}} {
+			b.look(look.width, 900, look.scheme)
+			b.open(file, "")
+			open(b)
+			var wide int
+			b.eval(`document.documentElement.scrollWidth`, &wide)
+			if wide > look.width {
+				t.Errorf("page %d, %s: %d wide in a window of %d", i, look.name, wide, look.width)
+			}
+			b.shot(fmt.Sprintf("%d-%s", i, look.name))
+		}
+	}
+}
