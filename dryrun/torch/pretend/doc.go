@@ -29,8 +29,8 @@
 // cudaDeviceProp and others, of which c/runtime.c has the offsets, were held against the
 // headers of CUDA 12.1, 12.4, 12.6, 12.8, 12.9, 13.0 and 13.5 by a program that reads
 // each field. Versions of cuDNN, cuBLAS and NCCL are those that the wheel requires, as
-// what torch chooses depends on them: attention on capability 9.0 is cuDNN's from torch
-// 2.12 on. Compute capabilities are those of cards in c/card.c; code for them is looked
+// what torch chooses depends on them: attention on capability 9.0 is cuDNN's in torch
+// 2.11 and not in 2.9. Compute capabilities are those of cards in c/card.c; code for them is looked
 // for in the list of torch.cuda.get_arch_list.
 //
 // # To run a program over them

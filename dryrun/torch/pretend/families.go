@@ -74,7 +74,10 @@ var families = []family{
 		stem: "libcusolver", symbols: begins("cusolver"), sources: []string{"libs.c"}, status: 9,
 		accepted: "cusolverDnSetStream cusolverDnDestroy",
 	},
-	{stem: "libcufft", symbols: begins("cufft"), status: 16},
+	{
+		stem: "libcufft", symbols: begins("cufft"), sources: []string{"libs.c"}, status: 16,
+		accepted: "cufftDestroy cufftSetAutoAllocation cufftSetStream cufftSetWorkArea", compute: "cufftXtExec",
+	},
 	{stem: "libcurand", symbols: begins("curand"), status: 999},
 	{
 		stem: "libnvrtc", symbols: begins("nvrtc"), sources: []string{"libs.c"}, status: 11,

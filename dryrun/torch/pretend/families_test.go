@@ -30,7 +30,7 @@ func TestClasses(t *testing.T) {
 		{"cusolverDnSgetrf_bufferSize", "libcusolver", "REFUSED"},
 		{"cusparseSpMM_bufferSize", "libcusparse", "REFUSED"},
 		{"cusparseLtMatmul", "libcusparseLt", "REFUSED"},
-		{"cufftXtMakePlanMany", "libcufft", "REFUSED"},
+		{"cufftGetSizeMany", "libcufft", "REFUSED"},
 		{"curandCreateGenerator", "libcurand", "REFUSED"},
 		{"ncclMemAlloc", "libnccl", "REFUSED"},
 		{"ncclSend", "libnccl", "COMPUTE"},

@@ -1,6 +1,6 @@
-/* cuBLAS, cuDNN, cuSPARSE, cuSOLVER, NVRTC, CUPTI: the calls of which PyTorch uses what
- * they write. Compiled once for each library, with its name defined. Everything else
- * is accepted or refused as the table of families says. */
+/* cuBLAS, cuDNN, NCCL, cuSPARSE, cuSOLVER, cuFFT, NVRTC, CUPTI: the calls of which PyTorch
+ * uses what they write. Compiled once for each library, with its name defined. Everything
+ * else is accepted or refused as the table of families says. */
 #include <stdlib.h>
 #include <string.h>
 #include "pretend.h"
@@ -133,6 +133,17 @@ TEXT(cusparseGetErrorString)
 
 #ifdef libcusolver
 HANDLE(cusolverDnCreate)
+#endif
+
+#ifdef libcufft
+/* torch gives a plan the workspace that it asks for: none, which is an assumption. */
+int cufftCreate(int *plan) { static int plans; *plan = ++plans; return 0; }
+int cufftXtMakePlanMany(int plan UNUSED, int rank UNUSED, long long *n UNUSED, long long *in UNUSED, long long in_stride UNUSED, long long in_distance UNUSED, int in_type UNUSED,
+                        long long *out UNUSED, long long out_stride UNUSED, long long out_distance UNUSED, int out_type UNUSED, long long batch UNUSED, size_t *workspace, int type UNUSED) {
+  pretend_assume("the workspace of cuFFT");
+  *workspace = 0;
+  return 0;
+}
 #endif
 
 #ifdef libnvrtc
