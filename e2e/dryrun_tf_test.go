@@ -29,7 +29,7 @@ func TestDryRunOfTensorFlow(t *testing.T) {
 		line          int
 	}{
 		{"steady", "256MiB", 0, "assumption", "unsure", 0, 0},
-		{"leak", "256MiB", 0, "assumption", "unsure", 1_000_000, 0},
+		{"leak", "2GiB", 0, "assumption", "yes", 1_000_000, 0},
 		{"large", "128MiB", 1, "assumption", "no", 32 << 20, 0},
 		{"wrong", "256MiB", 3, "did_not_run", "", 0, 21},
 		{"exit", "256MiB", 3, "did_not_run", "", 0, 0},

@@ -230,7 +230,9 @@ def main():
         request = json.load(f)
     answer = Answer(request["answer"])
     sys.argv[:] = [request["function"]]
-    sys.path[0] = os.getcwd()  # it was the folder of this file
+    if sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]  # this folder is none of the program's
+    sys.path.insert(0, os.getcwd())
     sys.dont_write_bytecode = True
     dump = None
     try:

@@ -5,12 +5,13 @@
 // process that imports tensorflow has a profile from that import to its end, which holds
 // every event of the allocator: package hook starts it, capture/xla reads it.
 //
-// Growth is exact where the program marks its steps (Keras does, or
-// tf.profiler.experimental.Trace): each byte that is asked for is an event. Peaks are
+// Growth is exact where the program marks its steps (tf.profiler.experimental.Trace; fit
+// of Keras 3 does not): each byte that is asked for is an event. Peaks are
 // observed. One operation runs after the other, as on a device, unless
 // TF_NUM_INTEROP_THREADS is set; still they differ from run to run, with Keras by a
 // tenth. Kernels are the CPU's, and no library of a GPU asks for a workspace, so that the
-// class is assumption and the program is never sure to fit.
+// class is assumption, and 1 GiB or 2.5 % of the memory is left for them before a program
+// fits.
 //
 // Where memory runs out TensorFlow waits for ten seconds, then fails: the result does not
 // fit, with its words. The program really computes, with real memory: it should be a few

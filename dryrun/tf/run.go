@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/watch/hook"
@@ -69,6 +70,9 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 		out.Captures = append(out.Captures, dryrun.Capture{Path: p.Snapshot})
 	}
 	fact := judge(&spec, end, failure, h.Loaded(), len(out.Captures) > 0)
+	if fact.Class != measure.DryrunDidNotRun && fact.Fits == "" && fact.MemoryBytes > 0 {
+		fit(&fact, out.Captures)
+	}
 	if fact.Class == measure.DryrunDidNotRun {
 		out.Captures = nil
 	}
@@ -122,10 +126,6 @@ func judge(spec *dryrun.Spec, end dryrun.End, failure *report, loaded, profiled 
 	case !well && failure != nil && failure.Exhausted && profiled:
 		f.Fits, f.FitsReason = measure.FitsNo, dryrun.FirstLine(failure.Error)
 	case well && profiled:
-		if f.MemoryBytes > 0 {
-			f.Fits = measure.FitsUnsure
-			f.FitsReason = "it ran within that memory on the CPU; a GPU holds its context and the workspaces of its libraries besides"
-		}
 	default:
 		f.Class = measure.DryrunDidNotRun
 		switch {
@@ -141,4 +141,30 @@ func judge(spec *dryrun.Spec, end dryrun.End, failure *report, loaded, profiled 
 		return because("no process imported tensorflow and wrote a profile to its end", nil)
 	}
 	return because("the allocator is the one of GPUs, run by the CPU: kernels are the CPU's, libraries of GPUs have no workspaces here, and peaks move from run to run", nil)
+}
+
+// fit compares the largest peak of a process with the memory.
+func fit(f *measure.DryrunFact, captures []dryrun.Capture) {
+	peak, known := measure.Bytes(0), false
+	for _, c := range captures {
+		m, err := capture.Open(c.Path, capture.Options{})
+		if err != nil {
+			return // whoever measures it tells why
+		}
+		for _, row := range m.Rows {
+			if row.Name == "live.peak_bytes" && row.Value != nil {
+				n, _ := row.Value.Int64()
+				peak, known = max(peak, measure.Bytes(n)), true
+			}
+		}
+	}
+	beside := dryrun.Margin(f.MemoryBytes)
+	switch {
+	case !known:
+	case peak+beside <= f.MemoryBytes:
+		f.Fits = measure.FitsYes
+	default:
+		f.Fits = measure.FitsUnsure
+		f.FitsReason = fmt.Sprintf("the peak is %s, and a GPU wants some %s for its context and the workspaces of its libraries", peak, beside)
+	}
 }

@@ -338,7 +338,7 @@ func (r *runner) fit(f *measure.DryrunFact, o *outcome) {
 		}
 	}
 	f.Fits = measure.FitsYes
-	margin := max(1<<30, f.MemoryBytes/40)
+	margin := dryrun.Margin(f.MemoryBytes)
 	for _, bytes := range taken {
 		if bytes+margin > f.MemoryBytes {
 			f.Fits = measure.FitsUnsure

@@ -30,6 +30,10 @@ func (s *Spec) Source(p *measure.Source) *measure.Source {
 	return &measure.Source{File: filepath.ToSlash(rel), Line: p.Line}
 }
 
+// Margin is what a device of that memory may hold beside what a program asks for, in
+// bytes: 1 GiB or 2.5 %, whichever is more.
+func Margin(memory measure.Bytes) measure.Bytes { return max(1<<30, memory/40) }
+
 // ReadFile reads a file that the program may have written, or have put something else in
 // the place of, up to a number of bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
