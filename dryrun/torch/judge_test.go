@@ -215,6 +215,9 @@ train.py:9: the pretend device cannot answer cusolverDnSgetrf, and the program e
 `, dryrun.Spec{}, []left{ran(plain).with("notes-7", "unsupported cusolverDnSgetrf\nunsupported cusolverDnSgetrs\n").
 			with("pid7.json", says(report{Error: "RuntimeError: cusolver error", ErrorAt: line(9, 0).At, Lines: []readLine{line(8, 1)}})).ending(failed)}},
 		{"a call that nothing answers, and the program went on", "zero", "did_not_run\nthe pretend device cannot answer x\n", dryrun.Spec{}, []left{ran(plain).with("notes-7", "unsupported x\n")}},
+		{"a call of another program that nothing answers", "zero", "exact\n", dryrun.Spec{}, []left{ran(plain).with("notes-8", "unsupported x\n")}},
+		{"a call that nothing answers, and a crash at once", "zero", "did_not_run\nthe pretend device cannot answer x\n", dryrun.Spec{}, []left{
+			{end: dryrun.End{Signal: "SIGSEGV"}, files: map[string]string{"notes-7": "unsupported x\n"}}}},
 		{"a failure of its own", "zero", "did_not_run\ntrain.py:9: it ended with exit code 1: ValueError: no\n", dryrun.Spec{}, []left{
 			ran(plain).with("pid7.json", says(report{Error: "ValueError: no", ErrorAt: line(9, 0).At})).ending(failed)}},
 		{"a failure before a device was used", "zero", "did_not_run\nit ended with exit code 1: ModuleNotFoundError: No module named 'x'\n", dryrun.Spec{}, []left{

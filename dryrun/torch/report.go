@@ -141,10 +141,13 @@ func oneLine(text string) string {
 // notes are what the pretend libraries wrote down in the processes of a run.
 type notes struct{ unsupported, assumptions, missing []string }
 
-// readNotes reads the notes of all processes, each one once.
-func readNotes(dir string) (n notes) {
+// readNotes reads the notes of some processes, each note once; of all where none is named.
+func readNotes(dir string, pids []string) (n notes) {
 	paths, _ := pretend.Notes(dir)
 	for _, path := range paths[:min(len(paths), maxReports)] {
+		if len(pids) > 0 && !slices.Contains(pids, path[strings.LastIndexByte(path, '-')+1:]) {
+			continue
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			continue

@@ -132,7 +132,7 @@ func (r *runner) run(fill string) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outcome{fill: fill, end: end, notes: readNotes(h.Dir), loaded: h.Loaded(), warnings: h.Notes(), dir: dir}
+	o := &outcome{fill: fill, end: end, notes: readNotes(h.Dir, hooked(h.Dir)), loaded: h.Loaded(), warnings: h.Notes(), dir: dir}
 	reports, err := readReports(h.Dir)
 	if err != nil {
 		o.warnings = append(o.warnings, err.Error())
@@ -200,6 +200,19 @@ func readReports(dir string) (list map[string]*report, fault error) {
 		list[id] = r
 	}
 	return list, fault
+}
+
+// hooked are the process ids of those that imported torch. A tool that one of them
+// calls, such as an assembler, may look for CUDA too, and is none of them.
+func hooked(dir string) (pids []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		id, extension, _ := strings.Cut(e.Name(), ".")
+		if _, pid, ok := strings.Cut(id, "pid"); ok && (extension == "json" || extension == "began") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // lost counts the processes that began to record a history and left no report: they
