@@ -21,7 +21,7 @@
 // seconds (two for a transformer of four layers on one core, 35 to its end). What only
 // fails later is not seen: kernels of Pallas that take too much VMEM, and, with libtpu
 // of 2025, HBM that the program's code takes beside the plan. The plan is that of a
-// complete compilation to the byte: testdata/golden.json holds their sums.
+// complete compilation to the byte: testdata/golden.json holds such sums.
 //
 // GPUs are compiled for by jax-cuda12-plugin and jax-cuda12-pjrt, without any other
 // package of NVIDIA's: neither ptxas nor libdevice is reached. Autotuning has nothing to

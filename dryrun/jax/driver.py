@@ -164,7 +164,7 @@ class Dump:
     """The plans that XLA writes from now on."""
 
     def __init__(self, request):
-        self.folder, self.checked = request["dump"], request["platform"] == "tpu"
+        self.folder, self.platform = request["dump"], request["platform"]
         self.before = self.files()
 
     def files(self):
@@ -173,12 +173,14 @@ class Dump:
     def plan(self):
         """Gives the name of the plan, if it is written to its end."""
         names = sorted(n for n in self.files() - self.before if n.endswith("after_optimizations.hlo.pb"))
+        # What the host compiles for itself meanwhile is none of it.
+        names = [n for n in names if n.endswith("cpu_after_optimizations.hlo.pb") == (self.platform == "cpu")]
         return next((n for n in names if whole(os.path.join(self.folder, n))), "")
 
     def settled(self, name):
         """Tells that nothing that is known of memory follows: libtpu compares the plan
         with the device's memory before it writes the next file."""
-        return not self.checked or name[: -len(".hlo.pb")] + "_after_buffer_assignment.hlo.pb" in self.files()
+        return self.platform != "tpu" or name[: -len(".hlo.pb")] + "_after_buffer_assignment.hlo.pb" in self.files()
 
     def watch(self, answer):
         """Ends the process once the plan is there: code is generated for minutes more."""
