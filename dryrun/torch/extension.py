@@ -203,6 +203,7 @@ class _DryRun(_Recorder):
         if not hasattr(self, "cuda"):
             return
         self.report.update(reads=self.cuda.pretend_reads(), kernels=self.cuda.pretend_launches())
+        self.report["compiled"] = "torch._inductor.compile_fx" in sys.modules
         sums = {}
         for count, size, place in list(self.lines.values()):
             line = sums.setdefault(place, {"at": _told(place), "count": 0, "bytes": 0})

@@ -83,6 +83,9 @@ func (r *runner) fact(o *outcome) measure.DryrunFact {
 			}
 		}
 	}
+	if slices.ContainsFunc(o.told(), func(p *report) bool { return p.Compiled }) {
+		assume("torch.compile generated code (inductor): on a real device it may try out and choose other kernels, with other buffers")
+	}
 	shared, first := int64(0), (*spot)(nil)
 	for _, p := range o.told() {
 		for _, l := range p.Streams {

@@ -230,6 +230,8 @@ train.py:9: the pretend device cannot answer cusolverDnSgetrf, and the program e
 		{"memory runs out", "zero one", "exact\n", dryrun.Spec{}, []left{
 			ran(plain, line(8, 3)).with("oom-pid7.pickle", string(plain)).ending(failed), ran(plain, line(8, 3)).with("oom-pid7.pickle", string(plain)).ending(failed)}},
 		{"an assumption of ours", "zero", "assumption\ncudnn workspace: the pretend device answers with a number of its own\n", dryrun.Spec{}, []left{ran(plain).with("notes-7", "assumption cudnn workspace\n")}},
+		{"code that inductor generated", "zero", "assumption\ntorch.compile generated code (inductor): on a real device it may try out and choose other kernels, with other buffers\n", dryrun.Spec{}, []left{
+			ran(plain).with("pid7.json", says(report{Compiled: true}))}},
 		{"a second stream", "zero", "assumption\ntrain.py:8: 5 blocks are given to another stream (record_stream) and are free as soon as the program gives them up: on a real device that stream may be behind, and the peak more\n", dryrun.Spec{}, []left{
 			ran(plain).with("pid7.json", says(report{Streams: []readLine{line(8, 3), line(9, 2)}}))}},
 		{"an assumption of the user's", "one", "assumption\neach of 3 values that it read from the device was taken to be 1, as it was asked for\n", dryrun.Spec{Assume: "1"}, []left{ran(plain, line(8, 3))}},

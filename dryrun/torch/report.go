@@ -29,17 +29,18 @@ const (
 
 // report is what the hook says of one process.
 type report struct {
-	Torch   string     `json:"torch"`
-	Root    string     `json:"root"`    // folder of the package torch
-	Watched bool       `json:"watched"` // its reads were counted
-	Reads   int64      `json:"reads"`
-	Kernels int64      `json:"kernels"`
-	Lines   []readLine `json:"lines"`   // in the order of their first reads
-	Streams []readLine `json:"streams"` // where blocks are given to another stream
-	Stopped string     `json:"stopped"` // waits or time; empty where the hook did not end it
-	At      *spot      `json:"at"`      // where
-	Error   string     `json:"error"`   // the exception that ended it
-	ErrorAt *spot      `json:"error_at"`
+	Torch    string     `json:"torch"`
+	Root     string     `json:"root"`    // folder of the package torch
+	Watched  bool       `json:"watched"` // its reads were counted
+	Reads    int64      `json:"reads"`
+	Kernels  int64      `json:"kernels"`
+	Lines    []readLine `json:"lines"`    // in the order of their first reads
+	Streams  []readLine `json:"streams"`  // where blocks are given to another stream
+	Compiled bool       `json:"compiled"` // by inductor
+	Stopped  string     `json:"stopped"`  // waits or time; empty where the hook did not end it
+	At       *spot      `json:"at"`       // where
+	Error    string     `json:"error"`    // the exception that ended it
+	ErrorAt  *spot      `json:"error_at"`
 }
 
 type readLine struct {

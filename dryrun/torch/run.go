@@ -157,6 +157,9 @@ func (r *runner) environment(fill string, h *hook.Hook) []string {
 		// Else sets of texts, and what is allocated in their order, differ from run to run.
 		env = dryrun.With(env, "PYTHONHASHSEED", "0")
 	}
+	// What torch.compile finds in its cache it does not try out again, so that a first run
+	// allocates more than a second one.
+	env = dryrun.With(env, "TORCHINDUCTOR_CACHE_DIR", filepath.Join(filepath.Dir(h.Dir), "inductor"))
 	env = dryrun.Before(env, "LD_LIBRARY_PATH", r.libraries.Dir)
 	env = dryrun.Before(env, "PYTHONPATH", h.Python)
 	env = dryrun.With(env, hook.Variable, h.Dir)
