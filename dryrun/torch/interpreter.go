@@ -47,7 +47,7 @@ func interpreter(spec dryrun.Spec) (string, error) {
 }
 
 // firstWords are the words of a script's first line, and of the second where pip
-// writes a long path there: ”'exec' /path/python "$0" "$@".
+// writes a path that is too long for the first: it has the shell execute it.
 func firstWords(path string) (words []string) {
 	f, err := os.Open(path)
 	if err != nil {

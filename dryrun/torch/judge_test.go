@@ -320,6 +320,8 @@ func TestHostileFiles(t *testing.T) {
 		"not JSON":     "{",
 		"another kind": `{"reads": "many"}`,
 		"below zero":   `{"reads": -1}`,
+		"too many":     `{"reads": 9223372036854775807}`,
+		"many streams": `{"streams": [{"count": 9223372036854775807}]}`,
 		"more lines":   `{"reads": 1, "lines": [{"count": 9223372036854775807}, {"count": 9223372036854775807}]}`,
 		"a word":       `{"stopped": "never"}`,
 		"large":        `{"torch": "` + strings.Repeat("x", maxReport) + `"}`,

@@ -3,7 +3,6 @@ package torch
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +24,7 @@ const (
 	maxNotes   = 1 << 20 // bytes of a process's notes
 	maxText    = 500     // bytes of a text
 	maxReads   = 100     // lines that are told
+	mostCount  = 1 << 40 // of anything that is counted: so sums are exact
 )
 
 // report is what the hook says of one process.
@@ -85,8 +85,10 @@ func readReport(path string) (*report, error) {
 }
 
 func (r *report) check() error {
-	if r.Reads < 0 || r.Kernels < 0 {
-		return errors.New("reads, kernels: want counts, found a number below 0")
+	for name, n := range map[string]int64{"reads": r.Reads, "kernels": r.Kernels} {
+		if n < 0 || n > mostCount {
+			return fmt.Errorf("%s: want a count, found %d", name, n)
+		}
 	}
 	if r.Stopped != "" && r.Stopped != stoppedWaits && r.Stopped != stoppedTime {
 		return fmt.Errorf("stopped: want waits or time, found %q", oneLine(r.Stopped))
@@ -99,8 +101,8 @@ func (r *report) check() error {
 		sum += l.Count
 	}
 	for _, l := range r.Streams {
-		if l.Count < 0 || l.Count > 1<<40 {
-			return errors.New("streams: want counts")
+		if l.Count < 0 || l.Count > mostCount {
+			return fmt.Errorf("streams: want counts, found %d", l.Count)
 		}
 	}
 	return nil
