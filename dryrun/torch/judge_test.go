@@ -124,7 +124,14 @@ func judged(t *testing.T, spec dryrun.Spec, runs ...left) (*dryrun.Result, strin
 	t.Helper()
 	spec.Dir, spec.Argv = "/work/project", []string{"python", "train.py"}
 	var fills []string
+	spec.Env = []string{"CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=/lib", "PYTHONPATH=/mine"}
 	start := func(p dryrun.Process) (dryrun.End, error) {
+		for name, want := range map[string]string{"CUDA_VISIBLE_DEVICES": strings.Join([]string{"0", "1"}[:max(spec.Devices, 1)], ","),
+			"LD_LIBRARY_PATH": "/pretend:/lib", "PYTHONPATH": filepath.Join(filepath.Dir(dryrun.Variable(p.Env, hook.Variable)), "python") + ":/mine", "PYTHONHASHSEED": "0"} {
+			if got := dryrun.Variable(p.Env, name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
 		if p.Quiet != (len(fills) > 0) {
 			t.Errorf("run %d: quiet is %v", len(fills), p.Quiet)
 		}

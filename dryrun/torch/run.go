@@ -167,6 +167,11 @@ func (r *runner) environment(fill string, h *hook.Hook) []string {
 	env = dryrun.With(env, "PEAKGATE_DRYRUN_DEADLINE", strconv.FormatInt(time.Now().Add(r.spec.Timeout).Unix(), 10))
 	claim := pretend.Claim{Devices: r.spec.Devices, Memory: r.spec.Memory, Context: r.spec.Context,
 		Capability: r.spec.Capability, Reads: map[string]string{"0": pretend.Zero, "1": pretend.One}[fill], Dir: h.Dir}
+	var ordinals []string // all of them: a machine without a device may hide it
+	for i := range r.spec.Devices {
+		ordinals = append(ordinals, strconv.Itoa(i))
+	}
+	env = dryrun.With(env, "CUDA_VISIBLE_DEVICES", strings.Join(ordinals, ","))
 	for _, v := range claim.Environ() {
 		name, value, _ := strings.Cut(v, "=")
 		env = dryrun.With(env, name, value)
