@@ -21,7 +21,12 @@ result cuDeviceGet(int *d, int ordinal) {
 result cuDeviceGetName(char *name, int n, int d UNUSED) { snprintf(name, n, "%s", pretend_name()); return SUCCESS; }
 result cuDeviceGetUuid(char *uuid, int d) { pretend_uuid(uuid, d); return SUCCESS; }
 result cuDeviceGetUuid_v2(char *uuid, int d) { return cuDeviceGetUuid(uuid, d); }
-result cuDeviceTotalMem_v2(size_t *n, int d) { size_t f; pretend_meminfo(d, &f, n); return SUCCESS; }
+result cuDeviceTotalMem_v2(size_t *n, int d) {
+  size_t unused;
+  if (d < 0 || d >= pretend_count()) return INVALID_DEVICE;
+  pretend_meminfo(d, &unused, n);
+  return SUCCESS;
+}
 result cuDeviceGetAttribute(int *v, int a, int d) {
   if (d < 0 || d >= pretend_count()) return INVALID_DEVICE;
   if (!pretend_attribute(v, a, d)) return SUCCESS;
@@ -90,7 +95,11 @@ result cuMemCreate(physical **h, size_t n, const allocation *p, unsigned long lo
   if (p->location_type != 1) return (result)pretend_refuse("cuMemCreate of memory that is not a device's", NOT_SUPPORTED);
   return (*h = pretend_physical(p->device, n)) ? SUCCESS : OUT_OF_MEMORY;
 }
-result cuMemRelease(physical *h) { pretend_release(h); return SUCCESS; }
+result cuMemRelease(physical *h) {
+  if (!h) return INVALID_VALUE;
+  pretend_release(h);
+  return SUCCESS;
+}
 result cuMemMap(void *p, size_t n, size_t offset UNUSED, physical *h, unsigned long long flags UNUSED) { return pretend_map(p, n, h) ? INVALID_VALUE : SUCCESS; }
 result cuMemUnmap(void *p, size_t n) { return pretend_map(p, n, NULL) ? INVALID_VALUE : SUCCESS; }
 result cuMemSetAccess(void *p UNUSED, size_t n UNUSED, const void *access UNUSED, size_t count UNUSED) { return SUCCESS; }
