@@ -34,18 +34,23 @@ func (s *Spec) Source(p *measure.Source) *measure.Source {
 // bytes: 1 GiB or 2.5 %, whichever is more.
 func Margin(memory measure.Bytes) measure.Bytes { return max(1<<30, memory/40) }
 
-// ReadFile reads a file that the program may have written, or have put something else in
-// the place of, up to a number of bytes.
-func ReadFile(path string, most int64) ([]byte, error) {
-	name := filepath.Base(path)
+// Open opens a file that the program may have written, or have put something else in the
+// place of: a link, or a pipe, which would be waited for.
+func Open(path string) (*os.File, int64, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: want a plain file", name)
+		return nil, 0, fmt.Errorf("%s: want a plain file", filepath.Base(path))
 	}
 	f, err := os.Open(path)
+	return f, info.Size(), err
+}
+
+// ReadFile reads what Open opens, up to a number of bytes.
+func ReadFile(path string, most int64) ([]byte, error) {
+	f, _, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) > most {
-		return nil, fmt.Errorf("%s: more than %d bytes", name, most)
+		return nil, fmt.Errorf("%s: more than %d bytes", filepath.Base(path), most)
 	}
 	return data, nil
 }

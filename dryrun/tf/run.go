@@ -147,9 +147,14 @@ func judge(spec *dryrun.Spec, end dryrun.End, failure *report, loaded, profiled 
 func fit(f *measure.DryrunFact, captures []dryrun.Capture) {
 	peak, known := measure.Bytes(0), false
 	for _, c := range captures {
-		m, err := capture.Open(c.Path, capture.Options{})
+		f, _, err := dryrun.Open(c.Path)
 		if err != nil {
 			return // whoever measures it tells why
+		}
+		f.Close()
+		m, err := capture.Open(c.Path, capture.Options{})
+		if err != nil {
+			return
 		}
 		for _, row := range m.Rows {
 			if row.Name == "live.peak_bytes" && row.Value != nil {

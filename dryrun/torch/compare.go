@@ -3,26 +3,22 @@ package torch
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/peakgate/peakgate/capture/torch"
+	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 )
 
 // load reads the snapshot of a process.
 func load(path, root string) (*torch.Snapshot, error) {
-	f, err := os.Open(path)
+	f, size, err := dryrun.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return torch.Read(bufio.NewReaderSize(f, 1<<16), info.Size(), filepath.Base(path), torch.Options{Root: root})
+	return torch.Read(bufio.NewReaderSize(f, 1<<16), size, filepath.Base(path), torch.Options{Root: root})
 }
 
 // request is an allocation and what was freed since the one before.

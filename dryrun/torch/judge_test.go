@@ -65,6 +65,9 @@ func history(reserved int64, events ...event) []byte {
 	return data
 }
 
+// linkTo begins a file that is a link.
+const linkTo = "link to "
+
 // left is what a run leaves: files beside those that every run leaves.
 type left struct {
 	end   dryrun.End
@@ -148,7 +151,12 @@ func judged(t *testing.T, spec dryrun.Spec, runs ...left) (*dryrun.Result, strin
 			if name == "loaded" && text == "no" {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			target, link := strings.CutPrefix(text, linkTo)
+			if link {
+				if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -357,5 +365,17 @@ func TestHostileFiles(t *testing.T) {
 	result, _ = judged(t, dryrun.Spec{}, ran(plain).with("pid7.pickle", "cos\nsystem\n(S'true'\ntR."))
 	if f := result.Facts[0]; f.Class != measure.DryrunDidNotRun || len(f.Reasons) != 1 {
 		t.Errorf("a snapshot with code: %s", told(f))
+	}
+	other := filepath.Join(t.TempDir(), "other") // such as a pipe, which would be waited for
+	if err := os.WriteFile(other, plain, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result, _ = judged(t, dryrun.Spec{}, ran(plain).with("pid7.pickle", linkTo+other))
+	if f := result.Facts[0]; f.Class != measure.DryrunDidNotRun || f.Reasons[0].Text != "process0.pickle: want a plain file" {
+		t.Errorf("a link for a snapshot: %s", told(f))
+	}
+	result, _ = judged(t, dryrun.Spec{}, ran(plain).with("notes-7", linkTo+other).with("pid7.log", linkTo+other))
+	if len(result.Warnings) != 1 || result.Warnings[0] != "notes-7: want a plain file" {
+		t.Errorf("links for notes: warnings %q", result.Warnings)
 	}
 }

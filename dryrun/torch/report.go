@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,14 +144,15 @@ func oneLine(text string) string {
 type notes struct{ unsupported, assumptions, missing []string }
 
 // readNotes reads the notes of some processes, each note once; of all where none is named.
-func readNotes(dir string, pids []string) (n notes) {
+func readNotes(dir string, pids []string) (n notes, fault error) {
 	paths, _ := pretend.Notes(dir)
 	for _, path := range paths[:min(len(paths), maxReports)] {
 		if len(pids) > 0 && !slices.Contains(pids, path[strings.LastIndexByte(path, '-')+1:]) {
 			continue
 		}
-		f, err := os.Open(path)
+		f, _, err := dryrun.Open(path)
 		if err != nil {
+			fault = err
 			continue
 		}
 		lines := bufio.NewScanner(io.LimitReader(f, maxNotes))
@@ -165,5 +165,5 @@ func readNotes(dir string, pids []string) (n notes) {
 		}
 		f.Close()
 	}
-	return n
+	return n, fault
 }

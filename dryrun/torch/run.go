@@ -132,10 +132,14 @@ func (r *runner) run(fill string) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outcome{fill: fill, end: end, notes: readNotes(h.Dir, hooked(h.Dir)), loaded: h.Loaded(), warnings: h.Notes(), dir: dir}
-	reports, err := readReports(h.Dir)
-	if err != nil {
-		o.warnings = append(o.warnings, err.Error())
+	o := &outcome{fill: fill, end: end, loaded: h.Loaded(), warnings: h.Notes(), dir: dir}
+	notes, err1 := readNotes(h.Dir, hooked(h.Dir))
+	reports, err2 := readReports(h.Dir)
+	o.notes = notes
+	for _, err := range []error{err1, err2} {
+		if err != nil {
+			o.warnings = append(o.warnings, err.Error())
+		}
 	}
 	for _, p := range h.Processes(end.Code != 0 || end.Signal != "") {
 		q := process{path: p.Snapshot, report: reports[p.ID], oom: p.OutOfMemory}

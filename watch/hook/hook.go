@@ -82,7 +82,9 @@ func (h *Hook) Processes(failed bool) (list []Process) {
 		pid                  int
 	}
 	var plain, oom []snapshot
-	for _, name := range names(h.Dir) {
+	entries, _ := os.ReadDir(h.Dir)
+	for _, e := range entries {
+		name := e.Name()
 		m := written.FindStringSubmatch(name)
 		if m == nil {
 			continue
@@ -129,11 +131,13 @@ func (h *Hook) Loaded() bool {
 
 // Notes are what the hook has to say of its own faults.
 func (h *Hook) Notes() (notes []string) {
-	for _, name := range names(h.Dir) {
-		if !strings.HasSuffix(name, ".log") || len(notes) >= maxNotes {
+	entries, _ := os.ReadDir(h.Dir)
+	for _, e := range entries {
+		// The program could have put a link in its place, or a pipe, which would be waited for.
+		if !e.Type().IsRegular() || !strings.HasSuffix(e.Name(), ".log") || len(notes) >= maxNotes {
 			continue
 		}
-		f, err := os.Open(filepath.Join(h.Dir, name))
+		f, err := os.Open(filepath.Join(h.Dir, e.Name()))
 		if err != nil {
 			continue
 		}
@@ -144,12 +148,4 @@ func (h *Hook) Notes() (notes []string) {
 		f.Close()
 	}
 	return notes
-}
-
-func names(dir string) (list []string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
-	return list
 }
