@@ -35,6 +35,9 @@ func Of(records any, m *measure.Measurement, root string) (*Side, error) {
 		side.Views = append(side.Views, Series(m).Views...)
 	default:
 		side = Series(m)
+		if i := slices.IndexFunc(m.Rows, func(r measure.Row) bool { return r.Labels["series"] != "" && r.NoData != "" }); i >= 0 {
+			missing = errors.New(m.Rows[i].NoData)
+		}
 	}
 	if len(side.Views) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, missing)

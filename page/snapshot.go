@@ -212,6 +212,17 @@ func snapshotFigures(d *torch.Device) []Figure {
 	add("baseline", "Live before the recording", h.Baseline, h.NoPeak, "live at the dump − what the events changed")
 	add("rounded_peak", "Peak, rounded", h.RoundedPeak, h.NoPeak, "the same with each request rounded up to 512 B")
 	add("reserved_peak", "Peak of reserved memory", h.ReservedPeak, h.NoReservedPeak, "taken from the device by the allocator")
+	if n := len(d.Failures); n > 0 {
+		f := &d.Failures[n-1]
+		formula := fmt.Sprintf("event %d of %d", f.Event+1, h.Events)
+		if n := h.Counts[torch.OOM]; n > 1 {
+			formula += fmt.Sprintf(", the newest of %d that failed", n)
+		}
+		if f.Known {
+			formula += fmt.Sprintf("; live then were %s, in segments of %s", measure.Bytes(f.Live), measure.Bytes(f.Reserved))
+		}
+		add("oom", "Out of memory: the request", f.Request, "", formula)
+	}
 	add("end", "Live at the dump", s.Requested(), "", "as asked for, blocks that await their free included")
 	add("reserved", "Reserved at the dump", s.Reserved, "", "sum of the segments")
 	add("inactive", "Inactive pieces at the dump", s.Inactive, "", "free pieces of segments that are in use in part")

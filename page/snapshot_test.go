@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -212,5 +213,15 @@ func TestSnapshotsOfOthers(t *testing.T) {
 	}
 	if shown < 10 {
 		t.Errorf("showed %d of %d snapshots", shown, len(files))
+	}
+}
+
+// TestOutOfMemory: the overview tells of the request that failed.
+func TestOutOfMemory(t *testing.T) {
+	figures := load(t, fixture("torch/oom_stranded.pickle.gz")).Views[0].Figures
+	i := slices.IndexFunc(figures, func(f Figure) bool { return f.Key == "oom" })
+	const want = "event 31 of 31; live then were 1.75 GiB, in segments of 3.75 GiB"
+	if i < 0 || *figures[i].Bytes != 256<<20 || figures[i].Formula != want {
+		t.Errorf("want %q of 256 MiB, got %+v", want, figures)
 	}
 }

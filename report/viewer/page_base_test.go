@@ -166,9 +166,10 @@ func testUnpaired(t *testing.T, b *browser, both *page.Page) {
 
 // testGroups: buffers that are too many for the page are in the sums of their groups.
 func testGroups(t *testing.T, b *browser) {
+	huge := int64(1<<62 + 1)
 	origin := page.Origin{Source: "train.py:7 step", Class: "activation"}
 	p := page.New(&page.Side{Views: []page.View{{
-		Module: "m", Space: "device", Order: "events", Steps: 2, Figures: []page.Figure{}, Allocations: []page.Allocation{}, Peak: &page.Peak{X: 1, Bytes: 100 << 20}, Curve: page.Curve{X: []int{0, 1, 2}, Bytes: []int64{0, 100 << 20, 0}, Instructions: []string{}},
+		Module: "m", Space: "device", Order: "events", Steps: 2, Figures: []page.Figure{{Key: "huge", Bytes: &huge}}, Allocations: []page.Allocation{}, Peak: &page.Peak{X: 1, Bytes: 100 << 20}, Curve: page.Curve{X: []int{0, 1, 2}, Bytes: []int64{0, 100 << 20, 0}, Instructions: []string{}},
 		Buffers: []page.Buffer{{ID: "1", Name: "large", Origin: origin, Bytes: 60 << 20, Unpadded: 60 << 20, Start: 1, End: 2, AtPeak: true}},
 		LeftOut: &page.LeftOut{Count: 5, PeakCount: 4, PeakBytes: 40 << 20, LargestLeft: 10 << 20},
 		Groups:  []page.Group{{Origin: origin, Count: 3, Bytes: 30 << 20, Unpadded: 30 << 20}, {Origin: page.Origin{Source: "x.py:1 f"}, Count: 1, Bytes: 10 << 20, Unpadded: 10 << 20}},
@@ -189,6 +190,10 @@ func testGroups(t *testing.T, b *browser) {
 	}
 	if note := b.text("#table-note"); !strings.Contains(note, "2 groups, 100.00 MiB") || !strings.Contains(note, "4 at the peak are counted in their groups") {
 		t.Errorf("the note says %q", note)
+	}
+	// Above 2^53 the page has no exact number.
+	if got := b.text(`#overview tr[data-key="huge"]`); !strings.Contains(got, "about 4,611,686,018,427,388,000 B") {
+		t.Errorf("a huge figure: %q", got)
 	}
 	b.choose("#group", "function")
 	b.choose("#filter", "x.py")
@@ -213,6 +218,9 @@ func testSnapshot(t *testing.T, b *browser, file string, p *page.Page) {
 	}
 	if got, want := b.text(`#overview tr[data-key="peak"]`), measure.Bytes(v.Peak.Bytes-base.Peak.Bytes).Signed(); !strings.Contains(got, want) {
 		t.Errorf("the peak's row is %q, want %s in it", got, want)
+	}
+	if got := b.text("#table thead"); got != "buffersizebasechangesource" {
+		t.Errorf("the table has the columns %q", got)
 	}
 	b.click("#timeline-toggle")
 	var segments int
@@ -261,6 +269,9 @@ func testSeries(t *testing.T, b *browser, file string, p *page.Page) {
 		t.Errorf("counts are written %q, %q", got, b.text(`#overview tr[data-key="growth"]`))
 	}
 	b.choose("#module", v.Module)
+	if got := b.text("#curve-note"); strings.Contains(got, "below zero") {
+		t.Errorf("the note of a series above zero: %q", got)
+	}
 	for _, line := range []string{".live", ".base", ".grew"} {
 		if len(b.attribute("#curve "+line, "d")) < 100 {
 			t.Errorf("the curve %s is not drawn", line)
@@ -268,5 +279,9 @@ func testSeries(t *testing.T, b *browser, file string, p *page.Page) {
 	}
 	if got, want := b.text(`#overview tr[data-key="end"]`), measure.Bytes(*v.Figures[2].Bytes-*p.Base.Views[0].Figures[2].Bytes).Signed(); !strings.Contains(got, want) {
 		t.Errorf("the last sample's row is %q, want %s in it", got, want)
+	}
+	b.open(written(t, page.New(ramp(-8<<20), nil)), "")
+	if got := b.text("#curve-note"); !strings.Contains(got, "What is below zero is not drawn.") {
+		t.Errorf("the note of a series below zero: %q", got)
 	}
 }

@@ -384,11 +384,19 @@ func testTable(t *testing.T, b *browser, file string, v *page.View) {
 	if got := rows(); got != want || want == 0 {
 		t.Errorf("the filter leaves %d rows, want %d", got, want)
 	}
-	b.choose("#filter", "(")
-	if b.attribute("#filter", "aria-invalid") != "true" || !strings.Contains(b.text("#table-note"), "no regular expression") {
-		t.Error("a wrong expression is not told")
+	// One that is wrong, or that could take forever, is told, and nothing matches it.
+	for _, wrong := range []string{"(", "(a+)+$", "((?:[^/]*)/)*x", ".*.*.*.*x"} {
+		b.choose("#filter", wrong)
+		if b.attribute("#filter", "aria-invalid") != "true" || !strings.Contains(b.text("#table-note"), "no regular expression") || rows() != 0 {
+			t.Errorf("the filter %s: %q, %d rows", wrong, b.text("#table-note"), rows())
+		}
 	}
-	b.choose("#filter", "")
+	for _, right := range []string{`(?:mul)?[*+?{]*.*?$`, ""} {
+		b.choose("#filter", right)
+		if b.attribute("#filter", "aria-invalid") != "" || rows() == 0 {
+			t.Errorf("the filter %s: %q", right, b.text("#table-note"))
+		}
+	}
 	b.choose("#group", "class")
 	classes := map[string]int64{}
 	for _, x := range v.Buffers {

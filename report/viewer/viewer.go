@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"html"
 	"io"
 	"io/fs"
@@ -33,11 +34,11 @@ func Check(w io.Writer, r *compare.Result, pages []*page.Page, lacking []string)
 		return err
 	}
 	if len(lacking) > 0 {
-		top.WriteString(`<section aria-labelledby="lacking"><h2 id="lacking">Not in the viewer</h2><ul>` + "\n")
+		fmt.Fprintf(&top, "<details><summary>Not in the viewer: %d of %d targets</summary><ul id=\"lacking\">\n", len(lacking), len(lacking)+len(pages))
 		for _, line := range lacking {
 			top.WriteString("<li>" + html.EscapeString(line) + "</li>\n")
 		}
-		top.WriteString("</ul></section>\n")
+		top.WriteString("</ul></details>\n")
 	}
 	return write(w, report.Title(r), top.String(), pages)
 }

@@ -27,7 +27,7 @@ function bytes(n) {
   return (n < 0 ? "-" : "") + (size / unit).toFixed(2) + " " + units[i];
 }
 const number = (n) => n.toLocaleString("en-US");
-const exact = (n) => number(n) + (state.view.unit ? "" : " B");
+const exact = (n) => (Number.isSafeInteger(n) ? "" : "about ") + number(n) + (state.view.unit ? "" : " B");
 const amount = (n) => state.view.unit ? number(n) : bytes(n); // what the view counts
 const signed = (n) => (n > 0 ? "+" : "") + amount(n);
 

@@ -52,6 +52,7 @@ function drawCurve() {
     view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
     steps.length > 0 ? `Pale lines: steps (${view.mark}).` : "",
     base ? `Dotted: the base, ${view.space === "sampled" ? "at equal steps or seconds" : laidBy(view)}; shaded where head and base differ, orange where the head is higher.` : "",
+    view.curve.bytes.some((n) => n < 0) ? "What is below zero is not drawn." : "",
     page.base && !base ? "The base holds nothing that is named as this is." : "",
     view.no_peak ? "Not known: " + view.no_peak + "." : "",
     view.curve.x.length > 0 && view.curve.x.length < view.width ? `Of ${view.width} positions, the lowest and highest of each stretch are drawn.` : "",

@@ -27,29 +27,42 @@ function rowsOf(view, key, matches) {
   return [...groups.values()].sort((a, b) => base ? b.bytes - b.base - (a.bytes - a.base) || b.bytes - a.bytes : b.bytes - a.bytes);
 }
 
+// matcher gives the test of a text against a regular expression, or throws what is wrong
+// with it. A browser cannot stop a test that has begun: an expression whose test of one
+// name may take more than a moment is refused, and the sum of all tests is bounded.
+function matcher(text) {
+  const pattern = new RegExp(text, "i");
+  const bare = text.replace(/\\.|\[(?:\\.|[^\]\\])*\]/g, "x").replace(/\(\?/g, "(").replace(/([*+?}])\?/g, "$1");
+  if (/\)[*+{]/.test(bare) || bare.match(/[*+?{]/g)?.length > 3) throw new Error("it could take forever; repeat no group, and nothing more than three times");
+  const end = performance.now() + 1000;
+  return (s) => {
+    if (performance.now() > end) throw new Error("it takes more than a second");
+    return pattern.test(s);
+  };
+}
+
 function table() {
   const text = byId("filter").value, key = byId("group").value, view = state.view, base = partner(view);
-  let pattern = null;
+  let fault = null;
   try {
-    pattern = new RegExp(text, "i");
-    byId("filter").removeAttribute("aria-invalid");
-  } catch (fault) {
-    byId("filter").setAttribute("aria-invalid", "true");
-    byId("table-note").textContent = "The filter is no regular expression: " + fault.message;
-    return;
+    const matches = matcher(text);
+    matched = rowsOf(view, key, (b) => !text || [b.name, b.op, b.source].some((s) => s && matches(s)));
+  } catch (error) {
+    [matched, fault] = [[], error];
   }
-  matched = rowsOf(view, key, (b) => !text || [b.name, b.op, b.source].some((s) => s && pattern.test(s)));
-  const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ...(view.padded ? [["padding", true]] : []), ...(key ? [["buffers", true]] : [["shape"], ["operation"], ["source"]])];
+  byId("filter").ariaInvalid = fault && "true";
+  const texts = key ? [] : [["shape", "shape"], ["operation", "op"], ["source", "source"]].filter(([, field]) => matched.some((g) => g.like[field])); // a snapshot has no shapes
+  const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ...(view.padded ? [["padding", true]] : []), ...(key ? [["buffers", true]] : texts.map(([name]) => [name]))];
   const rows = matched.slice(0, shownRows).map((g) => {
     const name = el("td", { class: "name" }, g.first ? el("button", { type: "button" }, g.name) : g.name);
     if (g.first) name.firstChild.addEventListener("click", () => pin(g.first));
     const numbers = [[bytes(g.bytes), true], ...(base ? [[bytes(g.base), true], [signed(g.bytes - g.base), true]] : []), ...(view.padded ? [[bytes(g.bytes - g.unpadded), true]] : []), ...(key ? [[String(g.count), true]] : [])];
-    return el("tr", { "data-id": key ? null : g.first?.id }, name, ...cells("td", numbers), ...(key ? [] : [g.like.shape, g.like.op, g.like.source].map((s) => el("td", { class: "name" }, s ?? ""))));
+    return el("tr", { "data-id": key ? null : g.first?.id }, name, ...cells("td", numbers), ...texts.map(([, field]) => el("td", { class: "name" }, g.like[field] ?? "")));
   });
   byId("table").replaceChildren(el("table", null, el("thead", null, el("tr", null, ...cells("th", heads))), el("tbody", null, ...rows)));
   const total = matched.reduce((n, g) => n + g.bytes, 0);
   const out = view.left_out;
-  byId("table-note").textContent = `${matched.length} ${key ? "groups" : "buffers"}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
+  byId("table-note").textContent = fault ? "The filter is no regular expression that can be used: " + fault.message : `${matched.length} ${key ? "groups" : "buffers"}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
     (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page${key ? `, but ${out.peak_count} at the peak are counted in their groups` : ""}` : "");
 }
 drawers.push(table);
