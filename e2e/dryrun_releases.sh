@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of dry runs with releases that .ci/run does not install: older JAX with
-# the libtpu of its time, and TensorFlow. Not a part of .ci/run: each set is some
-# 400 MB to fetch and takes minutes on two cores.
+# the libtpu of its time, TensorFlow, and PyTorch without NVIDIA's packages. Not a part of
+# .ci/run: each set is 400 to 900 MB to fetch and takes minutes on two cores.
 #
 #   e2e/dryrun_releases.sh [FOLDER]     FOLDER keeps what is installed for the next time
 #
@@ -23,6 +23,8 @@ python() {
     case $name in jax-*)
       "$keep/$name/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
         "libtpu==$libtpu" "jax-cuda12-plugin==$jax" "jax-cuda12-pjrt==$jax" ;;
+    torch-*)
+      "$keep/$name/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps "torch==$torch" ;;
     esac
     touch "$keep/$name/whole"
   fi
@@ -44,3 +46,14 @@ SETS
 step "tensorflow-cpu 2.21.0"
 python tensorflow-2.21.0 tensorflow-cpu==2.21.0
 PEAKGATE_TF_PYTHON=$keep/tensorflow-2.21.0/bin/python go test -count=1 ./e2e -run TensorFlow
+
+while read -r torch numpy; do
+  step "torch $torch"
+  python "torch-$torch" filelock typing-extensions sympy networkx jinja2 fsspec setuptools "numpy$numpy"
+  PEAKGATE_TORCH_PYTHON=$keep/torch-$torch/bin/python go test -count=1 ./dryrun/torch/... -run 'TestPrograms|TestTorch'
+done <<'SETS'
+2.3.1 <2
+2.6.0
+2.12.1
+2.15.0
+SETS

@@ -1,6 +1,6 @@
 """A model on two devices: whether they reach each other's memory is a guess"""
 # class: assumption
-# says: CanAccessPeer
+# says: reach each other
 # devices: 2
 import torch
 
