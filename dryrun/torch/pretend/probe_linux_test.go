@@ -64,12 +64,14 @@ free 0 again 1
 managed 801: the pretend device does not support cudaMallocManaged
 solver 9, attribute 9999 1
 cuMemGetInfo found 1, cuNothing found 0
+blocks 8
 first cudaMallocManaged of 4
 `, `unsupported cudaMallocManaged
 unsupported cusolverDnSgetrf_bufferSize
 unsupported cudaDeviceGetAttribute(9999)
 assumption the time between two events
 missing cuNothing?
+assumption how many blocks of a kernel run at once
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,6 +53,7 @@ func TestTorch(t *testing.T) {
 			"free": float64(3*gib + 6<<20 + 1), "total": float64(4*gib + 6<<20 + 1),
 			"the rest fits": true, "2 MiB more fit": false, "reserved": float64(0),
 			"reads of a training step": float64(0), "refused by a training step": float64(0),
+			"notes of training":   []any{},
 			"written by the host": []any{3.0, 4.0},
 			"item":                c.item, "nonzero": c.item, "reads": float64(2),
 			"raised": []any{"lstm", "qr"},

@@ -45,6 +45,11 @@ for _ in range(2):
     layer(torch.randn(2, 16, 64, device="cuda")).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
+table = torch.zeros(100, 8, device="cuda", requires_grad=True)
+torch.nn.functional.embedding(torch.zeros(8192, dtype=torch.long, device="cuda"), table).sum().backward()
+table.detach().sort(), torch.randperm(50_000, device="cuda"), table.detach().flatten().cumsum(0)
+notes = os.listdir(os.environ["PRETEND_DIR"])
+out["notes of training"] = notes
 out["written by the host"] = torch.tensor([3, 4], device="cuda").tolist()
 out["reads of a training step"] = cuda.pretend_reads()
 out["refused by a training step"] = cuda.pretend_unsupported_calls()

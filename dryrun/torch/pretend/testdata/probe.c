@@ -13,6 +13,8 @@ extern int cudaStreamWaitEvent(void *, void *, unsigned), cudaEventCreate(void *
 extern int cudaEventElapsedTime(float *, void *, void *), cudaGetDriverEntryPoint(const char *, void **, unsigned long long, int *);
 extern int cuMemAddressReserve(void **, size_t, size_t, void *, unsigned long long), cuMemAddressFree(void *, size_t);
 extern int cuMemCreate(void **, size_t, const int *, unsigned long long), cuMemRelease(void *), cuMemMap(void *, size_t, size_t, void *, unsigned long long), cuMemUnmap(void *, size_t);
+extern int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
+extern void __cudaRegisterFunction(void **, const char *, char *, const char *);
 extern int cublasSgemm_v2(void), cusolverDnSgetrf_bufferSize(void);
 extern const char *cudaGetErrorString(int);
 extern size_t pretend_used(int);
@@ -130,6 +132,10 @@ static void notes(void) {
   printf("cuMemGetInfo found %d", !found);
   cudaGetDriverEntryPoint("cuNothing\n", &p, 0, &found);
   printf(", cuNothing found %d\n", !found);
+  __cudaRegisterFunction(NULL, "scan", NULL, "_ZN3cub16DeviceScanKernelI");
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, "scan", 256, 0);
+  printf("blocks %d\n", v);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, "reduce", 256, 0); /* the one that is noted */
   printf("first %s of %ld\n", pretend_unsupported(), pretend_unsupported_calls());
 }
 
