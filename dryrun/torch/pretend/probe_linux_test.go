@@ -64,15 +64,15 @@ free 0 again 1
 managed 801: the pretend device does not support cudaMallocManaged
 solver 9, attribute 9999 1
 cuMemGetInfo found 1, cuNothing found 0
-blocks 8
 first cudaMallocManaged of 4
 `, `unsupported cudaMallocManaged
 unsupported cusolverDnSgetrf_bufferSize
 unsupported cudaDeviceGetAttribute(9999)
 assumption the time between two events
 missing cuNothing?
-assumption how many blocks of a kernel run at once
 `},
+		{"a kernel whose blocks size no memory", "scan", Claim{}, nil, "blocks 8\n", ""},
+		{"a kernel whose blocks may", "reduce", Claim{}, nil, "blocks 8\n", "assumption how many blocks of a kernel run at once\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.claim.Dir = t.TempDir()

@@ -132,11 +132,21 @@ static void notes(void) {
   printf("cuMemGetInfo found %d", !found);
   cudaGetDriverEntryPoint("cuNothing\n", &p, 0, &found);
   printf(", cuNothing found %d\n", !found);
-  __cudaRegisterFunction(NULL, "scan", NULL, "_ZN3cub16DeviceScanKernelI");
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, "scan", 256, 0);
-  printf("blocks %d\n", v);
-  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, "reduce", 256, 0); /* the one that is noted */
   printf("first %s of %ld\n", pretend_unsupported(), pretend_unsupported_calls());
+}
+
+static void scan(void) {
+  int blocks;
+  __cudaRegisterFunction(NULL, "scan", NULL, "_ZN3cub16DeviceScanKernelI");
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, "scan", 256, 0);
+  printf("blocks %d\n", blocks);
+}
+
+static void reduce(void) {
+  int blocks;
+  __cudaRegisterFunction(NULL, "reduce", NULL, "_ZN3cub18DeviceReduceKernelI");
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, "reduce", 256, 0);
+  printf("blocks %d\n", blocks);
 }
 
 static void card(void) {
@@ -151,7 +161,7 @@ static void card(void) {
 
 int main(int argc, char **argv) {
   static const struct { const char *name; void (*run)(void); } parts[] = {
-    {"memory", memory}, {"mapping", mapping}, {"values", values}, {"graphs", graphs}, {"notes", notes}, {"card", card}};
+    {"memory", memory}, {"mapping", mapping}, {"values", values}, {"graphs", graphs}, {"notes", notes}, {"scan", scan}, {"reduce", reduce}, {"card", card}};
   for (size_t i = 0; argc > 1 && i < sizeof parts / sizeof *parts; i++)
     if (!strcmp(argv[1], parts[i].name)) parts[i].run();
   return 0;
