@@ -19,7 +19,10 @@ func DryrunText(f measure.DryrunFact) string {
 	case measure.DryrunAssumption:
 		return "exact but for what is assumed" + reasons(f)
 	case measure.DryrunValueDependent:
-		return "values that nothing computed steer the memory" + reasons(f)
+		if f.Unrepeatable {
+			return "no two runs are alike" + reasons(f)
+		}
+		return "values that nothing computed steer the memory" + reasons(f) + "; say with assume what the program may read, or keep such values out of what decides sizes"
 	case measure.DryrunDidNotRun:
 		return "did not run" + reasons(f) + advice(f)
 	}
@@ -79,7 +82,7 @@ func distrust(m *measure.Measurement, metric string, labels measure.Labels) stri
 		}
 		switch {
 		case f.Class == measure.DryrunValueDependent:
-			return DryrunText(f) + "; say with assume what the program may read, or keep such values out of what decides sizes"
+			return DryrunText(f)
 		case !f.Judged():
 			return "the dry run " + DryrunText(f)
 		case f.Framework == "torch" && !measure.DryrunTells(f.Framework, metric):

@@ -39,6 +39,9 @@ type DryrunFact struct {
 	Kernels   int64        `json:"kernels,omitempty"`
 	// Assumed is the value that each read gave because the budget says so.
 	Assumed string `json:"assumed,omitempty"`
+	// Unrepeatable tells that a run with the same values allocates otherwise: values that
+	// nothing computed are not to blame.
+	Unrepeatable bool `json:"unrepeatable,omitempty"`
 	// Unsupported is the first call of a library that the pretend device cannot answer.
 	Unsupported string `json:"unsupported,omitempty"`
 }
@@ -47,7 +50,7 @@ type DryrunFact struct {
 const (
 	DryrunExact          = "exact"           // the bytes of this configuration
 	DryrunAssumption     = "assumption"      // exact but for what the reasons name
-	DryrunValueDependent = "value_dependent" // values that nothing computed steer the memory
+	DryrunValueDependent = "value_dependent" // values that nothing computed steer the memory, or no two runs are alike
 	DryrunDidNotRun      = "did_not_run"
 )
 

@@ -38,7 +38,11 @@ func dryrunPeak(m *measure.Measurement, f *measure.DryrunFact) string {
 	case f.Class == measure.DryrunDidNotRun:
 		return device + "did not run"
 	case most == nil:
-		return device + "nothing was allocated on the device"
+		text := device + "nothing was allocated on the device"
+		if f.Fits == measure.FitsNo {
+			text += fits(f)
+		}
+		return text
 	case f.Framework == "jax":
 		parts = []string{most.Value.Format(most.Unit)} // the largest of several modules
 	}
@@ -50,6 +54,9 @@ func dryrunPeak(m *measure.Measurement, f *measure.DryrunFact) string {
 		text += " of " + f.MemoryBytes.String()
 	}
 	if f.Class == measure.DryrunValueDependent && f.Fits != measure.FitsNo {
+		if f.Unrepeatable {
+			return text + ": of one run, no other is like it"
+		}
 		return text + ": of one run, other values lead elsewhere"
 	}
 	text += fits(f)

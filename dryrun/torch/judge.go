@@ -139,7 +139,6 @@ func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure)
 	if err != nil {
 		return nil, err
 	}
-	measured = first
 	other := second.failure(r)
 	if failed != nil && other != nil {
 		f.Class, f.Reasons = measure.DryrunDidNotRun, []measure.DryrunReason{failed.DryrunReason}
@@ -148,33 +147,44 @@ func (r *runner) compare(f *measure.DryrunFact, first *outcome, failed *failure)
 		}
 		return first, nil
 	}
-	var steered measure.DryrunReason
-	switch {
-	case failed != nil:
-		steered, measured = with0(failed), second
-	case other != nil:
-		steered = with1(other)
-	default:
-		defer os.RemoveAll(second.dir)
+	if failed != nil {
+		f.Class, f.Reasons = measure.DryrunValueDependent, slices.Insert(f.Reasons, 0, with0(failed))
+		return second, nil
+	}
+	defer os.RemoveAll(second.dir)
+	var steered []measure.DryrunReason
+	if other != nil {
+		steered = append(steered, with1(other))
+	} else {
 		p, text := r.parts(first, second)
 		if text == "" {
 			return first, nil
 		}
-		third, err := r.run("0")
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(third.dir)
-		if third.failure(r) != nil {
-			text = "it ends otherwise from run to run, also where it reads the same values"
-		} else if q, again := r.parts(first, third); again != "" {
-			p, text = q, "it allocates otherwise from run to run, also where it reads the same values: fix its seeds, and have it write nothing that it reads again"
-		}
-		steered = measure.DryrunReason{Text: text, Source: p.source()}
+		steered = append([]measure.DryrunReason{{Text: text, Source: p.source()}}, r.countsDiffer(first, second)...)
 	}
-	f.Class = measure.DryrunValueDependent
-	f.Reasons = slices.Concat([]measure.DryrunReason{steered}, r.countsDiffer(first, second), f.Reasons)
-	return measured, nil
+	third, err := r.run("0")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(third.dir)
+	if again := r.differs(first, third); again != nil {
+		f.Unrepeatable, steered = true, []measure.DryrunReason{*again}
+	}
+	f.Class, f.Reasons = measure.DryrunValueDependent, slices.Concat(steered, f.Reasons)
+	return first, nil
+}
+
+// differs tells how a further run with the values of the first is not like it; nil where
+// it is.
+func (r *runner) differs(first, further *outcome) *measure.DryrunReason {
+	const hint = ": fix its seeds, and have it write nothing that it reads again"
+	if f := further.failure(r); f != nil {
+		return &measure.DryrunReason{Text: "a further run ended otherwise: " + f.Text + hint, Source: f.Source}
+	}
+	if p, text := r.parts(first, further); text != "" {
+		return &measure.DryrunReason{Text: "a further run allocates otherwise" + hint, Source: p.source()}
+	}
+	return nil
 }
 
 func with0(f *failure) measure.DryrunReason {
@@ -237,10 +247,17 @@ func (r *runner) countsDiffer(a, b *outcome) (list []measure.DryrunReason) {
 	for _, l := range order {
 		if c := counts[name(l)]; c[0] != c[1] && len(list) < mostCounts {
 			list = append(list, measure.DryrunReason{Source: l.Source,
-				Text: fmt.Sprintf("%s reads %d times where it reads 0, and %d times where it reads 1", name(l), c[0], c[1])})
+				Text: fmt.Sprintf("%s reads %s where it reads 0, and %s where it reads 1", name(l), times(c[0]), times(c[1]))})
 		}
 	}
 	return list
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func where(at *spot) string {

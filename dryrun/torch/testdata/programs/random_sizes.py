@@ -1,6 +1,6 @@
 """Random sizes, with a value read between: no two runs are alike"""
 # class: value_dependent
-# says: from run to run
+# says: a further run allocates otherwise
 import random
 
 import torch
