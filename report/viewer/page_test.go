@@ -56,6 +56,7 @@ func TestPage(t *testing.T) {
 		{"hostile check", func(t *testing.T) { testHostile(t, b, check) }},
 		{"fragments", func(t *testing.T) { testFragments(t, b, file, &both.Head.Views[0]) }},
 		{"tab", func(t *testing.T) { testTab(t, b, check) }},
+		{"no script", func(t *testing.T) { testNoScript(t, b, check) }},
 		{"print", func(t *testing.T) { testPrint(t, b, pair) }},
 		{"accessible", func(t *testing.T) { testAccessible(t, b, pair, devices, samples, check) }},
 		{"looks", func(t *testing.T) { testLooks(t, b, pair, devices, samples, check) }},
@@ -291,6 +292,13 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": 0, "deltaY": -240})
 	from, to = seen(b)
 	want("after the wheel", to-from < width && to-from > width/2)
+	if got := b.text("#curve-read"); !strings.HasPrefix(got, "Position ") {
+		t.Errorf("under the mouse the curve reads %q", got)
+	}
+	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": -40, "deltaY": 0})
+	left, right := seen(b)
+	want("after a wheel to the left", left < from && right < to)
+	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": 40, "deltaY": 0})
 	// A drag to the left shows what lies to the right.
 	b.mouse("mousePressed", x, y, map[string]any{"button": "left", "buttons": 1, "clickCount": 1})
 	b.mouse("mouseMoved", x-60, y, map[string]any{"button": "left", "buttons": 1})
@@ -306,7 +314,13 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	want("after the key +", to-from < width)
 	b.key(">")
 	moved, _ = seen(b)
-	want("after the key >", moved >= from)
+	want("after the key >", moved > from)
+	b.key("<")
+	from, _ = seen(b)
+	want("after the key <", from < moved)
+	b.key("Home") // the reading goes where the view is not
+	from, _ = seen(b)
+	want("after the key Home", from == 0)
 	b.key("-")
 	b.key("-")
 	from, to = seen(b)

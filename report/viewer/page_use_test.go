@@ -109,22 +109,34 @@ func testTab(t *testing.T, b *browser, file string) {
 	}
 }
 
+// testNoScript: without script the verdict is there, and of the viewer only why it is not.
+func testNoScript(t *testing.T, b *browser, file string) {
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	defer b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
+	b.open(file, "")
+	var seen []string
+	b.eval(`[...document.querySelectorAll("h1, h2, select, input, button, aside, noscript")].filter((e) => e.checkVisibility()).map((e) => e.localName)`, &seen)
+	if got := strings.Join(seen, " "); got != "h1 noscript" {
+		t.Errorf("without script there are %s", got)
+	}
+}
+
 // testPrint: on paper nothing is cut off, there are no controls, and paper is white.
 func testPrint(t *testing.T, b *browser, file string) {
-	b.look(800, 900, "dark")
+	b.look(700, 900, "dark") // as wide as A4
 	b.open(file, "")
 	b.media("print", "dark")
 	var got struct {
 		Paper, Table string
 		Controls     int
-		Cut          float64
+		Cut, Wide    float64
 	}
 	b.eval(`(() => { const s = (q) => getComputedStyle(document.querySelector(q)); const table = document.querySelector("#table");
-		return { paper: s("body").backgroundColor, table: s("#table").overflowY, controls: [...document.querySelectorAll("button, select, input")].filter((e) => !e.closest("table") && e.checkVisibility()).length, cut: table.scrollHeight - table.clientHeight }; })()`, &got)
+		return { paper: s("body").backgroundColor, table: s("#table").overflowY, controls: [...document.querySelectorAll("button, select, input")].filter((e) => !e.closest("table") && e.checkVisibility()).length, cut: table.scrollHeight - table.clientHeight, wide: document.documentElement.scrollWidth }; })()`, &got)
 	if title := b.text("#overview-title"); title != "Overview: jit_train_step, device" {
 		t.Errorf("the page on paper does not say what it is of: %q", title)
 	}
-	if got.Paper != "rgb(255, 255, 255)" || got.Table != "visible" || got.Controls != 0 || got.Cut > 1 {
+	if got.Paper != "rgb(255, 255, 255)" || got.Table != "visible" || got.Controls != 0 || got.Cut > 1 || got.Wide > 700 {
 		t.Errorf("on paper: %+v", got)
 	}
 	b.shot("print")
