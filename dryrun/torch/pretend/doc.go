@@ -5,7 +5,7 @@
 // accepted and never run. The C sources are embedded; Build reads which symbols the
 // wheel wants, compiles in about two seconds with the C compiler of the machine, and
 // keeps the result in a cache folder; found there it costs 0.2 s. No header or library
-// of a vendor is needed. Linux alone; torch 2.1 and newer, of CUDA 12 and 13.
+// of a vendor is needed. Linux alone; torch 2.3 and newer, of CUDA 12 and 13.
 //
 // # What becomes of a call
 //
@@ -30,8 +30,8 @@
 // headers of CUDA 12.1, 12.4, 12.6, 12.8, 12.9, 13.0 and 13.5 by a program that reads
 // each field. Versions of cuDNN, cuBLAS and NCCL are those that the wheel requires, as
 // what torch chooses depends on them: attention on capability 9.0 is cuDNN's in torch
-// 2.11 and not in 2.9. Compute capabilities are those of cards in c/card.c; code for them is looked
-// for in the list of torch.cuda.get_arch_list.
+// 2.11 and not in 2.9. Compute capabilities are those of cards in c/card.c; code for
+// them is looked for in the list of torch.cuda.get_arch_list.
 //
 // # To run a program over them
 //
