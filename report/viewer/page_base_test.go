@@ -144,7 +144,12 @@ func testTiles(t *testing.T, b *browser) {
 	if got := b.text("#tiles-read"); got != first {
 		t.Errorf("under the mouse is %q, want %q", got, first)
 	}
-	b.click("#tiles svg") // what it shows stays shown
+	var before, after string
+	b.eval("location.hash", &before)
+	b.click("#tiles svg")
+	if b.eval("location.hash", &after); before == after {
+		t.Errorf("a click on a tile leads nowhere: %s", after)
+	}
 	b.key("Escape")
 	if got := b.text("#tiles-read"); got != "" {
 		t.Errorf("Escape leaves %q", got)

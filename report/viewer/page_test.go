@@ -34,6 +34,7 @@ func TestPage(t *testing.T) {
 	file, pair, spaces := written(t, alone), written(t, both), written(t, page.New(side(t, "xla/tpu_offload.hlo.pb"), nil))
 	snapshot := page.New(side(t, "regression/torch/head.pickle"), side(t, "regression/torch/base.pickle"))
 	growing := page.New(ramp(1<<20), ramp(1<<18))
+	padded := written(t, page.New(side(t, "stories/padding/head.hlo.pb.gz"), nil))
 	devices, samples, check := written(t, snapshot), written(t, growing), stored(t, judged(t, someEvil()))
 	for _, part := range []struct {
 		name string
@@ -42,6 +43,7 @@ func TestPage(t *testing.T) {
 		{"overview", func(t *testing.T) { testOverview(t, b, file, &both.Head.Views[0]) }},
 		{"selectors", func(t *testing.T) { testSelectors(t, b, spaces) }},
 		{"bars", func(t *testing.T) { testBars(t, b, file, &both.Head.Views[0]) }},
+		{"padding", func(t *testing.T) { testPadding(t, b, padded) }},
 		{"keyboard", func(t *testing.T) { testKeyboard(t, b, file, &both.Head.Views[0]) }},
 		{"zoom", func(t *testing.T) { testZoom(t, b, file, &both.Head.Views[0]) }},
 		{"timeline", func(t *testing.T) { testTimeline(t, b, file, &both.Head.Views[0]) }},
@@ -176,7 +178,7 @@ func testBars(t *testing.T, b *browser, file string, v *page.View) {
 			t.Errorf("the first bar by size is %s, want %s", name, largest.Name)
 		}
 		card := b.text("#card dl")
-		for _, want := range []string{measure.Bytes(largest.Bytes).Exact(), largest.Shape, largest.Op, largest.Kind, largest.Source, fmt.Sprintf("positions %d to %d", largest.Start, largest.End)} {
+		for _, want := range []string{measure.Bytes(largest.Bytes).Exact(), largest.Shape, largest.Op, largest.Opcode, largest.Kind, largest.Source, fmt.Sprintf("positions %d to %d", largest.Start, largest.End)} {
 			if want == "" || !strings.Contains(card, want) {
 				t.Errorf("the card lacks %q: %s", want, card)
 			}
@@ -207,6 +209,23 @@ func testBars(t *testing.T, b *browser, file string, v *page.View) {
 	}
 	if got := b.attribute("#curve .band", "visibility"); got != "visible" {
 		t.Errorf("the link shows no band")
+	}
+}
+
+// testPadding: the buffer whose padding is largest comes first in its chart, and is pale
+// as far as it is padding.
+func testPadding(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	b.eval(`document.querySelector("#bars-padding svg").focus()`, nil)
+	b.key("ArrowRight")
+	if card := b.text("#card dl"); !strings.HasPrefix(card, "Namecopy.2Size512.00 MiB") || !strings.Contains(card, "Padding496.00 MiB") {
+		t.Errorf("the first is %s", card)
+	}
+	var pale, whole float64
+	b.eval(`+document.querySelector("#bars-padding path.pad").getAttribute("d").match(/v([\d.]+)/)[1]`, &pale)
+	b.eval(`+document.querySelector("#bars-padding .chosen").getAttribute("height")`, &whole)
+	if pale < 0.96*whole || pale > 0.98*whole { // 496 of 512
+		t.Errorf("%.1f of %.1f are pale", pale, whole)
 	}
 }
 
@@ -292,7 +311,7 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": 0, "deltaY": -240})
 	from, to = seen(b)
 	want("after the wheel", to-from < width && to-from > width/2)
-	if got := b.text("#curve-read"); !strings.HasPrefix(got, "Position ") {
+	if got := b.text("#curve-read"); !regexp.MustCompile(`^Position \d+ of \d+: `).MatchString(got) {
 		t.Errorf("under the mouse the curve reads %q", got)
 	}
 	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": -40, "deltaY": 0})
@@ -325,6 +344,13 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	b.key("-")
 	from, to = seen(b)
 	want("after the key -", from == 0 && to == width)
+	// A window of another width has charts as wide.
+	b.look(700, 900, "light")
+	b.frame()
+	var chart [2]float64
+	if b.eval(`[document.querySelector("#curve svg").viewBox.baseVal.width, document.querySelector("#curve").clientWidth]`, &chart); chart[0] != chart[1] || chart[0] > 700 {
+		t.Errorf("a chart of %v is in a place of %v", chart[0], chart[1])
+	}
 	// To move is to draw the curve and the timeline only: all else would stutter.
 	b.eval(`document.querySelector("#table table").same = document.querySelector("#bars-size path").same = document.querySelector("#overview table").same = true`, nil)
 	b.click("#zoom-in")
@@ -355,8 +381,24 @@ func testTimeline(t *testing.T, b *browser, file string, v *page.View) {
 	if got := b.attribute("#blocks .chosen", "visibility"); got != "visible" {
 		t.Error("the block is not marked")
 	}
+	// Wheel and drag move along program order here too; a click keeps the block.
+	b.mouse("mouseWheel", x, y, map[string]any{"deltaX": 0, "deltaY": -240})
+	if from, to := seen(b); to-from > v.Steps {
+		t.Errorf("after the wheel %d to %d are seen", from, to)
+	}
+	b.eval(`document.querySelector("#zoom-all").click()`, nil)
+	b.frame()
+	b.clickAt(x, y)
+	var hash string
+	if b.eval("location.hash", &hash); !strings.Contains(hash, "&buffer=") {
+		t.Errorf("a click on a block leads to %s", hash)
+	}
+	b.eval(`document.activeElement.blur()`, nil)
 	if got := b.download("#save-svg", "jit_train_step-device.svg"); strings.Count(got, "<rect") != len(v.Allocations)+placed(v) {
 		t.Errorf("the SVG has %d rectangles, want %d", strings.Count(got, "<rect"), len(v.Allocations)+placed(v))
+	}
+	if got := b.download("#save-svg", "jit_train_step-device.svg"); strings.Count(got, "positions ") != placed(v) || !strings.Contains(got, v.Buffers[0].Name) || !strings.Contains(got, v.Buffers[0].Op) {
+		t.Errorf("the titles in the SVG: %.600s", got)
 	}
 	dot := b.download("#save-dot", "jit_train_step-device.dot")
 	if got := strings.Count(dot, "[pos="); got != placed(v) {
@@ -440,5 +482,8 @@ func testTable(t *testing.T, b *browser, file string, v *page.View) {
 	b.click("#table tbody button")
 	if got := b.text("#card h2"); got != name {
 		t.Errorf("a click in the table shows %q, want %s", got, name)
+	}
+	if got := b.text("#table tr.now td"); got != name {
+		t.Errorf("the row of %q is marked, want %s", got, name)
 	}
 }

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"encoding/csv"
 	"fmt"
 	"os"
 	"strings"
@@ -21,6 +22,9 @@ func testCheck(t *testing.T, b *browser, file string) {
 	}
 	if got := b.text("#module"); got != evil[0] {
 		t.Errorf("at first the module is %q", got)
+	}
+	if got := b.text("#note"); got == "" {
+		t.Error("the target's note is not shown")
 	}
 	b.choose("#target", "other")
 	var hash string
@@ -55,6 +59,29 @@ func testHostile(t *testing.T, b *browser, file string) {
 	}
 	if got := b.text("#module"); got != evil[0] {
 		t.Errorf("the module is written %q", got)
+	}
+	var warnings int
+	if b.eval(`[...document.querySelectorAll("#warnings li")].filter((e) => e.checkVisibility()).length`, &warnings); warnings != 2*len(evil) {
+		t.Errorf("%d warnings are shown, want %d", warnings, 2*len(evil))
+	}
+	// No field of the CSV is a formula to a spreadsheet.
+	table, err := csv.NewReader(strings.NewReader(b.download("#save-csv", "_script_script_window.owned_1_script_-device.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := 0
+	for _, row := range table {
+		for _, field := range row {
+			if strings.ContainsAny(field[:min(1, len(field))], "=+-@") {
+				t.Errorf("a field of the CSV is %q", field)
+			}
+			if field == "'"+evil[10] {
+				quoted++
+			}
+		}
+	}
+	if quoted == 0 {
+		t.Errorf("%s is nowhere in the CSV", evil[10])
 	}
 }
 
