@@ -36,7 +36,7 @@ func figures(m *xla.Module, v *xla.View) []Figure {
 		out = append(out, fragmentation(p, v.NeedBytes, lasting))
 	}
 	if v.NonReusableBytes > 0 {
-		add("non_reusable", "Not reusable", v.NonReusableBytes, "thread-local memory and tables of tuples")
+		add("non_reusable", "Not reusable", v.NonReusableBytes, "allocations that are thread-local or hold a tuple's table; XProf counts all of such a one")
 	}
 	if v.Space == 1 && m.ScopedBytes > 0 {
 		add("scoped", "Scoped vmem beside the plan", m.ScopedBytes, "the most that one kernel takes")

@@ -19,7 +19,8 @@ type View struct {
 	// Allocations are the blocks that the buffers lie in, in the order of the file,
 	// thread-local ones left out.
 	Allocations []ViewAllocation
-	// NonReusableBytes is XProf's number: thread-local memory and tuples' tables.
+	// NonReusableBytes is XProf's number: all of each allocation that is thread-local or
+	// holds the table of a tuple, which on TPU may be the temp block.
 	NonReusableBytes int64
 }
 

@@ -94,7 +94,7 @@ func testOverview(t *testing.T, b *browser, file string, v *page.View) {
 		t.Error("targets are offered, where there are none")
 	}
 	// The page writes sizes as the command does, at every turn of a unit.
-	for _, n := range []int64{0, 1, 1023, 1024, 1536, 1<<20 - 6, 1<<20 - 5, 1 << 20, 7972192316, 1<<40 + 1, -2048} {
+	for _, n := range []int64{0, 1, 1023, 1024, 1536, 1<<20 - 6, 1<<20 - 5, 1 << 20, 7972192316, 1<<40 + 1, -2048, 1152, 1408, 1664, 1920, 25 << 27, -25 << 27, 25<<27 + 1} {
 		var got string
 		b.eval(fmt.Sprintf(`(() => { %s; return bytes(%d); })()`, jsFunction(t, "bytes"), n), &got)
 		if want := measure.Bytes(n).String(); got != want {

@@ -24,7 +24,8 @@ function bytes(n) {
   if (size < 1024) return n + " B";
   let i = 0, unit = 1024;
   while (i < units.length - 1 && size / unit >= 1023.995) { i++; unit *= 1024; }
-  return (n < 0 ? "-" : "") + (size / unit).toFixed(2) + " " + units[i];
+  const half = size / unit * 8 % 4 === 1; // .125 and .625: Go takes the even digit, toFixed the upper
+  return (n < 0 ? "-" : "") + (size / unit - (half ? 0.001 : 0)).toFixed(2) + " " + units[i];
 }
 const number = (n) => n.toLocaleString("en-US");
 const exact = (n) => (Number.isSafeInteger(n) ? "" : "about ") + number(n) + (state.view.unit ? "" : " B");
