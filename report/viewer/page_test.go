@@ -296,6 +296,19 @@ func testZoom(t *testing.T, b *browser, file string, v *page.View) {
 	}
 	from, to := seen(b)
 	want("at first", from == 0 && to == width)
+	// A wheel down where all is seen moves the page.
+	wheel := func(down int) (taken bool) {
+		b.eval(fmt.Sprintf(`!document.querySelector("#curve svg").dispatchEvent(new WheelEvent("wheel", { deltaY: %d, bubbles: true, cancelable: true }))`, down), &taken)
+		return taken
+	}
+	if wheel(100) {
+		t.Error("the page does not move under a wheel on the whole curve")
+	}
+	b.click("#zoom-in")
+	if !wheel(1) {
+		t.Error("the page moves under a wheel on a part of the curve")
+	}
+	b.click("#zoom-all")
 	b.click("#zoom-in")
 	from, to = seen(b)
 	want("zoomed in", to-from <= width/2+1 && to-from >= width/2-1)

@@ -30,6 +30,7 @@ function bytes(n) {
 const number = (n) => n.toLocaleString("en-US");
 const exact = (n) => (Number.isSafeInteger(n) ? "" : "about ") + number(n) + (state.view.unit ? "" : " B");
 const amount = (n) => state.view.unit ? number(n) : bytes(n); // what the view counts
+const plural = (n, thing) => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
 const signed = (n) => (n > 0 ? "+" : "") + amount(n);
 
 // prepare adds to a view what its charts need.

@@ -58,8 +58,10 @@ const positionOf = (c, x) => state.from + x / c.plot * (state.to - state.from);
 function movable(c) {
   let drag = null;
   c.node.addEventListener("wheel", (event) => {
+    const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (!sideways && event.deltaY > 0 && state.to - state.from >= state.view.width) return; // all is seen: the page moves
     event.preventDefault();
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+    if (sideways) {
       const by = (event.deltaX || event.deltaY) / c.plot * (state.to - state.from);
       look(state.from + by, state.to + by);
     } else zoom(event.deltaY > 0 ? 1.25 : 0.8, positionOf(c, c.place(event).x));

@@ -27,13 +27,13 @@ for (const [id, label, order] of orders) {
     });
     box = svg("rect", { class: "chosen", visibility: "hidden" });
     c.node.append(c.inner(...rectangles(parts), box));
-    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : `${list.length} bars` + (state.view.padded ? "; pale: padding" : "") + (cut && cut.bytes > most ? `; that of ${cut.name}, ${bytes(cut.bytes)}, is cut` : "")));
+    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : plural(list.length, "bar") + (state.view.padded ? "; pale: padding" : "") + (cut && cut.bytes > most ? `; that of ${cut.name}, ${bytes(cut.bytes)}, is cut` : "")));
   });
   markers.push(() => {
     const i = list.indexOf(chosen());
     box.setAttribute("visibility", i < 0 ? "hidden" : "visible");
     if (i >= 0) fill(box, { x: i * step(), width: Math.max(2, step() - 1), y: c.area * (1 - list[i].bytes / most), height: Math.max(2, list[i].bytes / most * c.area) }, []);
-    c.say(i, list.length - 1, i < 0 ? `${list.length} buffers` : describe(list[i]));
+    c.say(i, list.length - 1, i < 0 ? plural(list.length, "buffer") : describe(list[i]));
   });
   const under = (event) => list[Math.floor(c.place(event).x / step())] ?? null;
   c.node.addEventListener("pointermove", (event) => { if (!still(event)) hover(under(event)); });

@@ -38,7 +38,7 @@ markers.push(() => {
     const r = blockOf(b, memory(state.view));
     fill(blockBox, { x: r.x, y: r.y, width: r.w, height: Math.max(2, r.h) }, []);
   }
-  blocks.say(i, list.length - 1, i < 0 ? `${list.length} blocks` : `${describe(b)}, live from ${b.start} to ${b.end}`);
+  blocks.say(i, list.length - 1, i < 0 ? plural(list.length, "block") : `${describe(b)}, live from ${b.start} to ${b.end}`);
 });
 
 function blockAt(event) {

@@ -62,7 +62,7 @@ function table() {
   byId("table").replaceChildren(el("table", null, el("thead", null, el("tr", null, ...cells("th", heads))), el("tbody", null, ...rows)));
   const total = matched.reduce((n, g) => n + g.bytes, 0);
   const out = view.left_out;
-  byId("table-note").textContent = fault ? "The filter is no regular expression that can be used: " + fault.message : `${matched.length} ${key ? "groups" : "buffers"}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
+  byId("table-note").textContent = fault ? "The filter is no regular expression that can be used: " + fault.message : `${plural(matched.length, key ? "group" : "buffer")}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
     (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page${key ? `, but ${out.peak_count} at the peak are counted in their groups` : ""}` : "");
 }
 drawers.push(table);

@@ -65,7 +65,7 @@ function readTile(i) {
   const t = laid[tile];
   tileBox.setAttribute("visibility", t ? "visible" : "hidden");
   if (t) fill(tileBox, { x: t.x + 1, y: t.y + 1, width: Math.max(1, t.w - 2), height: Math.max(1, t.h - 2) }, []);
-  const text = t ? tileText(t.group) : `${laid.length} tiles`;
+  const text = t ? tileText(t.group) : plural(laid.length, "tile");
   byId("tiles-read").textContent = t ? text : "";
   tiles.say(tile, laid.length - 1, text);
 }
