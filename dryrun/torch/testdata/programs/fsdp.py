@@ -8,6 +8,7 @@ import torch.distributed
 from torch.distributed.fsdp import fully_shard
 
 torch.distributed.init_process_group("nccl")
+torch.distributed.all_reduce(torch.ones(1, device="cuda"))
 model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(3))).cuda()
 for layer in model:
     fully_shard(layer)
