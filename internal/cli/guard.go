@@ -86,7 +86,7 @@ func existing(path string) string {
 	return filepath.Join(existing(parent), filepath.Base(path))
 }
 
-// files refuses a file that leads outside through a link, and what is no file.
+// files refuses a file that leads outside through a link, and pipes and devices.
 func (g guard) files(files []string) error {
 	for _, f := range files {
 		path, err := resolved(f)
@@ -99,8 +99,8 @@ func (g guard) files(files []string) error {
 		if !g.holds(path) {
 			return fmt.Errorf("%s %s", f, leaves)
 		}
-		// A pipe that a budget names could be waited for without end.
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		// A pipe that a budget names could be waited for without end. A base may be a directory.
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s is no regular file", f)
 		}
 	}

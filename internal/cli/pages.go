@@ -142,7 +142,8 @@ func (p *pages) bound() {
 }
 
 // first is the view of the first check that names one: by its module and memory space,
-// its device, or its series.
+// its device, or its series. Of several of one name, which ranks have, it is that whose
+// figures hold the check's number.
 func first(s *page.Side, checks []compare.Check) int {
 	for _, c := range checks {
 		name, space := c.Labels["module"], c.Labels["memory_space"]
@@ -150,10 +151,21 @@ func first(s *page.Side, checks []compare.Check) int {
 			name = "device " + d
 		}
 		name = cmp.Or(name, c.Labels["series"])
+		var named []int
 		for i, v := range s.Views {
 			if name != "" && (v.Name == name || v.Module == name || strings.HasPrefix(v.Name, name+" ")) && v.Space == cmp.Or(space, v.Space) {
+				named = append(named, i)
+			}
+		}
+		for _, i := range named {
+			if slices.ContainsFunc(s.Views[i].Figures, func(f page.Figure) bool {
+				return f.Bytes != nil && c.Head != nil && measure.Int(*f.Bytes) == *c.Head
+			}) {
 				return i
 			}
+		}
+		if len(named) > 0 {
+			return named[0]
 		}
 	}
 	return s.First()

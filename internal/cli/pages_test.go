@@ -109,6 +109,13 @@ func TestPagesFault(t *testing.T) {
 func TestPagesFirst(t *testing.T) {
 	view := func(name, space string) page.View { return page.View{Module: name, Name: name, Space: space} }
 	s := &page.Side{Views: []page.View{view("jit_eval", "host"), view("jit_eval", "device"), view("jit_step", "device"), view("jit_step", "host"), view("device 1", "device"), view("rss rank=0", "sampled")}}
+	second, value := int64(7), measure.Int(7)
+	rank := view("device 1", "device")
+	rank.Figures = []page.Figure{{Bytes: &second}}
+	s.Views = append(s.Views, rank)
+	if got := first(s, []compare.Check{{Labels: measure.Labels{"device": "1", "rank": "1"}, Head: &value}}); got != 6 {
+		t.Errorf("of two ranks view %d is first, want 6, which holds the value", got)
+	}
 	for _, c := range []struct {
 		labels []measure.Labels
 		want   int
