@@ -87,12 +87,18 @@ func part(a, b *torch.Snapshot) *parting {
 }
 
 func on(s *torch.Snapshot, ordinal int) []request {
-	for i := range s.Devices {
-		if s.Devices[i].Ordinal == ordinal {
-			return requests(s, &s.Devices[i])
-		}
+	if d := deviceOf(s, ordinal); d != nil {
+		return requests(s, d)
 	}
 	return nil
+}
+
+func deviceOf(s *torch.Snapshot, ordinal int) *torch.Device {
+	i := slices.IndexFunc(s.Devices, func(d torch.Device) bool { return d.Ordinal == ordinal })
+	if i < 0 {
+		return nil
+	}
+	return &s.Devices[i]
 }
 
 func at(list []request, i int) request {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 )
@@ -203,13 +204,25 @@ func (r *runner) parts(a, b *outcome) (*parting, string) {
 	for i, p := range a.processes {
 		q := b.processes[i]
 		if d := part(p.snapshot, q.snapshot); d != nil {
-			return d, fmt.Sprintf("what it reads steers what it allocates: on device %d, where it reads 0 it %s, and where it reads 1 it %s", d.device, d.sides[0], d.sides[1])
+			return d, fmt.Sprintf("what it reads steers what it allocates: on device %d, where it reads 0 it %s, and where it reads 1 it %s%s", d.device, d.sides[0], d.sides[1], peakByValue(p.snapshot, q.snapshot, d.device))
 		}
 	}
 	if (a.end.Code == 0) != (b.end.Code == 0) {
 		return nil, fmt.Sprintf("where it reads 0 it ends with exit code %d, and where it reads 1 with %d", a.end.Code, b.end.Code)
 	}
 	return nil, ""
+}
+
+// peakByValue tells how much it matters for a device which value is read.
+func peakByValue(a, b *torch.Snapshot, ordinal int) string {
+	x, y := deviceOf(a, ordinal), deviceOf(b, ordinal)
+	switch {
+	case x == nil || y == nil || x.History.NoPeak != "" || y.History.NoPeak != "":
+		return ""
+	case x.History.Peak == y.History.Peak:
+		return fmt.Sprintf("; its peak is %s either way", measure.Bytes(x.History.Peak))
+	}
+	return fmt.Sprintf("; its peak is %s and %s", measure.Bytes(x.History.Peak), measure.Bytes(y.History.Peak))
 }
 
 // source is the line of the first side that has one.

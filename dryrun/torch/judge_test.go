@@ -201,11 +201,11 @@ func TestClasses(t *testing.T) {
 		{"both values allocate alike", "zero one", "exact\n", dryrun.Spec{}, []left{ran(plain, line(8, 3)), ran(plain, line(8, 3))}},
 		{"the order of frees between two allocations is none of the program's", "zero one", "exact\n", dryrun.Spec{}, []left{ran(plain, line(8, 3)), ran(swapped, line(8, 3))}},
 		{"values steer", "zero one zero", `value_dependent
-train.py:4: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 2.00 KiB at train.py:4 step, and where it reads 1 it allocates 4.00 KiB at train.py:4 step
+train.py:4: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 2.00 KiB at train.py:4 step, and where it reads 1 it allocates 4.00 KiB at train.py:4 step; its peak is 3.00 KiB and 5.50 KiB
 train.py:8: train.py:8 reads once where it reads 0, and 4 times where it reads 1
 `, dryrun.Spec{}, []left{ran(plain, line(8, 1)), ran(other, line(8, 4)), ran(plain, line(8, 1))}},
 		{"one allocates less", "zero one zero", `value_dependent
-train.py:6: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 512 B at train.py:6 step, and where it reads 1 it allocates no more
+train.py:6: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 512 B at train.py:6 step, and where it reads 1 it allocates no more; its peak is 3.00 KiB either way
 `, dryrun.Spec{}, []left{ran(plain, line(8, 3)), ran(shorter, line(8, 3)), ran(plain, line(8, 3))}},
 		{"no run is like another", "zero one zero", `value_dependent
 train.py:4: a further run allocates otherwise: fix its seeds, and have it write nothing that it reads again
@@ -264,7 +264,7 @@ train.py:9: the pretend device cannot answer cusolverDnSgetrf, and the program e
 		{"no hook", "zero", "did_not_run\nno Python took the hook that records the allocator: it is shut out by Python's -I, -E and -S and by a program that clears PYTHONPATH\n", dryrun.Spec{}, []left{
 			{files: map[string]string{"loaded": "no"}}}},
 		{"a second rank parts", "zero one zero", `value_dependent
-train.py:4: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 2.00 KiB at train.py:4 step, and where it reads 1 it allocates 4.00 KiB at train.py:4 step
+train.py:4: what it reads steers what it allocates: on device 0, where it reads 0 it allocates 2.00 KiB at train.py:4 step, and where it reads 1 it allocates 4.00 KiB at train.py:4 step; its peak is 3.00 KiB and 5.50 KiB
 `, dryrun.Spec{}, []left{
 			ranks(plain, plain), ranks(plain, other), ranks(plain, plain)}},
 	} {
