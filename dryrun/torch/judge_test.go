@@ -384,3 +384,15 @@ func TestHostileFiles(t *testing.T) {
 		t.Errorf("links for notes: warnings %q", result.Warnings)
 	}
 }
+
+func TestSpecErrors(t *testing.T) {
+	for want, spec := range map[string]dryrun.Spec{
+		`assume: want 0 or 1, found "2"`: {Assume: "2"},
+		"memory: want more than the context, the 512.00 MiB that the driver holds of it; found 512.00 MiB": {Memory: DefaultContext},
+		"no program: give the command that runs it, such as python train.py":                               {},
+	} {
+		if _, err := Run(spec, t.TempDir(), nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

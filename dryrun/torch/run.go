@@ -16,6 +16,7 @@ import (
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/dryrun/torch/pretend"
+	"github.com/peakgate/peakgate/measure"
 	"github.com/peakgate/peakgate/watch/hook"
 )
 
@@ -44,6 +45,9 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 		return nil, fmt.Errorf("assume: want 0 or 1, found %q", spec.Assume)
 	}
 	spec = filled(spec)
+	if spec.Memory <= spec.Context {
+		return nil, fmt.Errorf("memory: want more than the context, the %s that the driver holds of it; found %s", measure.Bytes(spec.Context), measure.Bytes(spec.Memory))
+	}
 	python, err := interpreter(spec)
 	if err != nil {
 		return nil, err

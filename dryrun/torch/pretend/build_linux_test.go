@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // compileC compiles a C program or library of a test, and skips the test where there
@@ -208,6 +209,15 @@ func TestCache(t *testing.T) {
 	}
 
 	dir := dirs[0]
+	fresh, ended := filepath.Join(cache, "pretend", "new-1"), filepath.Join(cache, "pretend", "new-2")
+	for _, left := range []string{fresh, ended} {
+		if err := os.Mkdir(left, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if long := time.Now().Add(-2 * abandoned); os.Chtimes(ended, long, long) != nil {
+		t.Fatal("cannot make a folder old")
+	}
 	built := func() {
 		t.Helper()
 		before, _ := os.Stat(dir)
@@ -232,6 +242,12 @@ func TestCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	built()
+	if _, err := os.Stat(fresh); err != nil {
+		t.Errorf("a folder that somebody fills: %v", err)
+	}
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("a folder that somebody began long ago is still there")
+	}
 }
 
 func TestCacheOwner(t *testing.T) {

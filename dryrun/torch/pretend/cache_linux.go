@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // manifest is a file in each kept folder: of every other file its hash and name.
@@ -34,6 +35,7 @@ func keep(cache, key string, fill func(dir string) error) (string, error) {
 	if intact(dir) {
 		return dir, nil
 	}
+	sweep(cache)
 	work, err := os.MkdirTemp(cache, "new-")
 	if err != nil {
 		return "", err
@@ -61,6 +63,21 @@ func keep(cache, key string, fill func(dir string) error) (string, error) {
 		return "", err
 	}
 	return dir, nil
+}
+
+// abandoned is the age at which nobody works any more in a folder of keep's.
+const abandoned = time.Hour
+
+// sweep removes what processes left that were ended while they filled a folder.
+func sweep(cache string) {
+	for _, kind := range []string{"new-*", "old-*"} {
+		left, _ := filepath.Glob(filepath.Join(cache, kind))
+		for _, dir := range left {
+			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > abandoned {
+				os.RemoveAll(dir)
+			}
+		}
+	}
 }
 
 // own makes a folder that nobody else can write to, or refuses one that somebody could:
