@@ -61,7 +61,7 @@ var torchLimitRules = limitRules()
 
 func limitRules() (out []Rule) {
 	for _, l := range snapshotLimits {
-		find := func(_ *measure.Measurement, s *measure.SnapshotFact) (out []measure.Finding) {
+		find := func(m *measure.Measurement, s *measure.SnapshotFact) (out []measure.Finding) {
 			for _, fact := range s.Limits {
 				if fact.Code != l.code {
 					continue
@@ -74,6 +74,8 @@ func limitRules() (out []Rule) {
 					f.Fix = l.fix
 				}
 				switch {
+				case len(m.Facts.Dryrun) > 0 && l.code != measure.LimitNoSteps:
+					f.Fix = "" // the program did not choose how it is recorded
 				case !native(s):
 				case l.code == measure.LimitCppStacks:
 					f.Fix = pythonStacks

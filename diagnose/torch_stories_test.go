@@ -167,6 +167,17 @@ func TestTorchStories(t *testing.T) {
 	}
 }
 
+// TestDryRunIsNotRecordedByTheProgram: no advice on how to record it.
+func TestDryRunIsNotRecordedByTheProgram(t *testing.T) {
+	m := *lab(t, "ctx_python")
+	m.Facts.Dryrun = []measure.DryrunFact{{Framework: "torch", Class: measure.DryrunExact}}
+	fs := Run(Input{Head: &m})
+	i := slices.IndexFunc(fs, func(f measure.Finding) bool { return f.Rule == "torch-autograd-thread" })
+	if i < 0 || fs[i].Fix != "" {
+		t.Errorf("findings %+v", fs)
+	}
+}
+
 // TestTorchVerdicts: each verdict of truth.json has a story here.
 func TestTorchVerdicts(t *testing.T) {
 	data, err := os.ReadFile(shared(t, "lab/torch/truth.json"))
