@@ -178,7 +178,7 @@ func testBars(t *testing.T, b *browser, file string, v *page.View) {
 			t.Errorf("the first bar by size is %s, want %s", name, largest.Name)
 		}
 		card := b.text("#card dl")
-		for _, want := range []string{measure.Bytes(largest.Bytes).Exact(), largest.Shape, largest.Op, largest.Opcode, largest.Kind, largest.Source, fmt.Sprintf("positions %d to %d", largest.Start, largest.End)} {
+		for _, want := range []string{measure.Bytes(largest.Bytes).Exact(), largest.Shape, largest.Op, "HLO opcode" + largest.Opcode, largest.Kind, largest.Source, fmt.Sprintf("positions %d to %d", largest.Start, largest.End)} {
 			if want == "" || !strings.Contains(card, want) {
 				t.Errorf("the card lacks %q: %s", want, card)
 			}
