@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,18 @@ func TestGood(t *testing.T) {
 	h := s.Devices[0].History
 	if len(s.Warnings) > 0 || h.Kind != "complete" || h.Peak != 1024 || h.Misses != 1 || h.NoPeak != "" {
 		t.Errorf("%q, %+v", s.Warnings, h)
+	}
+}
+
+// TestManyDevices: a trace of one event is a list that its writer appends to without a
+// mark, also where many lists wait for the end of their batch.
+func TestManyDevices(t *testing.T) {
+	const devices = 200
+	trace := "]" + event("segment_alloc", 4096, 1024) + "a"
+	text := pickled(dict(text("segments"), "]", text("device_traces"), list(slices.Repeat([]string{trace}, devices)...)))
+	s, err := readText(text, int64(len(text)))
+	if err != nil || len(s.Devices) != devices {
+		t.Errorf("want %d devices, got %+v, %v", devices, s, err)
 	}
 }
 

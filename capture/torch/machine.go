@@ -254,8 +254,15 @@ func (m *machine) flush() error {
 	return nil
 }
 
+// growing tells that a list is on top: what comes next may be its only item, which
+// writers append to it without a mark.
+func (m *machine) growing() bool {
+	top := m.stack[m.sp-1]
+	return top.tag() == tagOpen && !m.slots[top.low()].isDict
+}
+
 func (m *machine) pushContainer(isDict bool) error {
-	if m.sp-m.base >= flushAt {
+	if m.sp-m.base >= flushAt && !m.growing() {
 		if err := m.flush(); err != nil {
 			return err
 		}
