@@ -99,8 +99,14 @@ func testFragments(t *testing.T, b *browser, file string, v *page.View) {
 	if got := b.text("#card h2"); got != first.Name {
 		t.Errorf("a new address leads to %q, want %q", got, first.Name)
 	}
-	for _, wrong := range []string{"#buffer=none", "#module=none&space=none", "#%E0%A4%A", "#target=none", "#<img src=x onerror=window.owned=1>", "#constructor=1&buffer=__proto__"} {
+	if got := b.text("#note"); got != "" {
+		t.Errorf("a right address makes the note %q", got)
+	}
+	for wrong, lost := range map[string]string{"#buffer=none": "buffer", "#module=none&space=none": "module", "#%E0%A4%A": "", "#target=none": "target", "#<img src=x onerror=window.owned=1>": "", "#constructor=1&buffer=__proto__": "buffer"} {
 		b.open(file, wrong)
+		if got := b.text("#note"); strings.HasPrefix(got, "The "+lost+" that the address names is not") != (lost != "") {
+			t.Errorf("%s makes the note %q", wrong, got)
+		}
 		if got := b.text("#module"); got != v.Module || b.text("#card h2") != "Buffer" {
 			t.Errorf("%s leads to %q, %q", wrong, got, b.text("#card h2"))
 		}

@@ -1,7 +1,7 @@
 // What is chosen: the view, the stretch of program order that is seen, and a buffer.
 // The choice is in the address, so that a link leads to a buffer.
 
-const state = { view: null, from: 0, to: 1, hovered: null, pinned: null, cursor: null };
+const state = { view: null, from: 0, to: 1, hovered: null, pinned: null, cursor: null, lost: "" };
 const drawers = []; // what draws the view anew
 const movers = []; // what draws along program order: all that a zoom or a drag changes
 const markers = []; // what shows the chosen buffer
@@ -10,8 +10,9 @@ const chosen = () => state.hovered ?? state.pinned;
 const draw = () => [...drawers, ...movers].forEach((f) => f());
 const mark = () => markers.forEach((f) => f());
 
-function show(view, pinned) {
+function show(view, pinned, lost) {
   state.view = prepare(view);
+  state.lost = lost ?? "";
   state.from = 0;
   state.to = view.width;
   state.hovered = null;
@@ -48,8 +49,10 @@ function follow() {
   const view = views.find((v) => v.module === parts.get("module") && v.space === parts.get("space")) ??
     views.find((v) => v.module === parts.get("module")) ?? views[page.first ?? 0];
   prepare(view);
-  const id = parts.get("buffer");
-  show(view, view.buffers.find((b) => b.id === id) ?? view.atPeak.find((b) => b.id === id));
+  const id = parts.get("buffer"), buffer = view.buffers.find((b) => b.id === id) ?? view.atPeak.find((b) => b.id === id);
+  const there = { target: page.target, module: view.module, space: view.space, buffer: buffer?.id };
+  const lost = Object.keys(there).find((name) => parts.has(name) && parts.get(name) !== there[name]);
+  show(view, buffer, lost && `The ${lost} that the address names is not on this page. `);
 }
 
 let waiting = false; // for the next frame: events come faster than frames

@@ -25,7 +25,7 @@ function controls() {
     options("space", views.filter((v) => v.module === state.view.module).map((v) => v.space));
     for (const [id, value] of [["target", page.target ?? ""], ["module", state.view.module], ["space", state.view.space]]) byId(id).value = value;
     byId("captures").textContent = page.head.name + (page.base ? " against the base " + page.base.name : "");
-    byId("note").textContent = page.note ?? "";
+    byId("note").textContent = state.lost + (page.note ?? "");
     const warnings = [...(page.head.warnings ?? []), ...(page.base?.warnings ?? []).map((w) => "base: " + w)];
     byId("warnings").hidden = warnings.length === 0;
     byId("warnings").replaceChildren(...warnings.map((w) => el("li", null, w)));
