@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/peakgate/peakgate/compare"
@@ -130,9 +131,21 @@ func readAt(r measure.DryrunRead) string {
 	return strings.TrimSpace(fmt.Sprintf("%s:%d %s", r.Source.File, r.Source.Line, r.Function))
 }
 
-// dryrunText tells of a dry run what has to be known with its numbers.
-func dryrunText(out io.Writer, indent string, f *measure.DryrunFact) {
-	wrapped(out, indent, indent+"  ", plain(dryrunDevice(f)+": "+compare.DryrunText(*f)))
+// dryrunClass is the class in words, with the reasons unless a check or a notice of its
+// target gives them.
+func dryrunClass(f *measure.DryrunFact, t *compare.TargetResult) string {
+	text := compare.DryrunText(*f)
+	if t != nil && (slices.ContainsFunc(t.Checks, func(c compare.Check) bool { return strings.Contains(c.Reason, text) }) ||
+		slices.ContainsFunc(t.Notices, func(n compare.Notice) bool { return strings.Contains(n.Text, text) })) {
+		text, _, _ = strings.Cut(text, ":")
+	}
+	return text
+}
+
+// dryrunText tells of a dry run what has to be known with its numbers. It is of a target,
+// or of a measurement alone.
+func dryrunText(out io.Writer, indent string, f *measure.DryrunFact, t *compare.TargetResult) {
+	wrapped(out, indent, indent+"  ", plain(dryrunDevice(f)+": "+dryrunClass(f, t)))
 	if reads := dryrunReads(f, readAt); reads != "" {
 		wrapped(out, indent, indent+"  ", plain("values read from the device, which nothing computed: "+reads))
 	}
@@ -140,7 +153,7 @@ func dryrunText(out io.Writer, indent string, f *measure.DryrunFact) {
 
 // dryrun is dryrunText for a page.
 func (p *page) dryrun(t *compare.TargetResult, f *measure.DryrunFact) string {
-	line := fmt.Sprintf("- %s: %s: %s", code(t.Name), prose(dryrunDevice(f)), prose(compare.DryrunText(*f)))
+	line := fmt.Sprintf("- %s: %s: %s", code(t.Name), prose(dryrunDevice(f)), prose(dryrunClass(f, t)))
 	reads := dryrunReads(f, func(r measure.DryrunRead) string {
 		return sourceLink(p.r, code(readAt(r)), r.Source, compare.InRepository)
 	})

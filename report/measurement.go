@@ -22,7 +22,7 @@ func Measurement(w io.Writer, m *measure.Measurement) error {
 	for i := range m.Facts.Dryrun {
 		f := &m.Facts.Dryrun[i]
 		wrapped(out, "", "  ", plain(dryrunPeak(m, f)))
-		dryrunText(out, "  ", f)
+		dryrunText(out, "  ", f, nil)
 	}
 	for _, in := range m.Inputs {
 		fmt.Fprintf(out, "%s  (%s, %s)\n", plain(in.Path), in.Format, in.Bytes)

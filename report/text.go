@@ -57,7 +57,7 @@ func textTarget(out io.Writer, t *compare.TargetResult) {
 		fmt.Fprintf(out, "  differs: %s\n", plain(d))
 	}
 	for i := range t.Dryrun {
-		dryrunText(out, "  ", &t.Dryrun[i])
+		dryrunText(out, "  ", &t.Dryrun[i], t)
 	}
 	for _, n := range t.Notices {
 		fmt.Fprintf(out, "  %s\n", plain(noticeLine(n)))
