@@ -212,23 +212,6 @@ func testBars(t *testing.T, b *browser, file string, v *page.View) {
 	}
 }
 
-// testPadding: the buffer whose padding is largest comes first in its chart, and is pale
-// as far as it is padding.
-func testPadding(t *testing.T, b *browser, file string) {
-	b.open(file, "")
-	b.eval(`document.querySelector("#bars-padding svg").focus()`, nil)
-	b.key("ArrowRight")
-	if card := b.text("#card dl"); !strings.HasPrefix(card, "Namecopy.2Size512.00 MiB") || !strings.Contains(card, "Padding496.00 MiB") {
-		t.Errorf("the first is %s", card)
-	}
-	var pale, whole float64
-	b.eval(`+document.querySelector("#bars-padding path.pad").getAttribute("d").match(/v([\d.]+)/)[1]`, &pale)
-	b.eval(`+document.querySelector("#bars-padding .chosen").getAttribute("height")`, &whole)
-	if pale < 0.96*whole || pale > 0.98*whole { // 496 of 512
-		t.Errorf("%.1f of %.1f are pale", pale, whole)
-	}
-}
-
 func testKeyboard(t *testing.T, b *browser, file string, v *page.View) {
 	b.open(file, "")
 	b.eval(`document.querySelector("#bars-size svg").focus()`, nil)
@@ -399,10 +382,19 @@ func testTimeline(t *testing.T, b *browser, file string, v *page.View) {
 	if from, to := seen(b); to-from > v.Steps {
 		t.Errorf("after the wheel %d to %d are seen", from, to)
 	}
+	from, _ := seen(b)
+	axis, _ := b.at("#blocks svg", 0.005, 0.5)
+	b.mouse("mousePressed", axis, y, map[string]any{"button": "left", "buttons": 1, "clickCount": 1})
+	b.mouse("mouseMoved", x, y, map[string]any{"button": "left", "buttons": 1})
+	b.mouse("mouseReleased", x, y, map[string]any{"button": "left", "clickCount": 1})
+	var hash string
+	b.eval("location.hash", &hash)
+	if moved, _ := seen(b); moved >= from || hash != "" {
+		t.Errorf("a drag moves from %d to %d, and leads to %q", from, moved, hash)
+	}
 	b.eval(`document.querySelector("#zoom-all").click()`, nil)
 	b.frame()
 	b.clickAt(x, y)
-	var hash string
 	if b.eval("location.hash", &hash); !strings.Contains(hash, "&buffer=") {
 		t.Errorf("a click on a block leads to %s", hash)
 	}

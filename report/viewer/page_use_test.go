@@ -234,3 +234,20 @@ func testLooks(t *testing.T, b *browser, files ...string) {
 		}
 	}
 }
+
+// testPadding: the buffer whose padding is largest comes first in its chart, and is pale
+// as far as it is padding.
+func testPadding(t *testing.T, b *browser, file string) {
+	b.open(file, "")
+	b.eval(`document.querySelector("#bars-padding svg").focus()`, nil)
+	b.key("ArrowRight")
+	if card := b.text("#card dl"); !strings.HasPrefix(card, "Namecopy.2Size512.00 MiB") || !strings.Contains(card, "Padding496.00 MiB") {
+		t.Errorf("the first is %s", card)
+	}
+	var pale, whole float64
+	b.eval(`+document.querySelector("#bars-padding path.pad").getAttribute("d").match(/v([\d.]+)/)[1]`, &pale)
+	b.eval(`+document.querySelector("#bars-padding .chosen").getAttribute("height")`, &whole)
+	if pale < 0.96*whole || pale > 0.98*whole { // 496 of 512
+		t.Errorf("%.1f of %.1f are pale", pale, whole)
+	}
+}

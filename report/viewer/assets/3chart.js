@@ -67,6 +67,7 @@ function movable(c) {
     } else zoom(event.deltaY > 0 ? 1.25 : 0.8, positionOf(c, c.place(event).x));
   }, { passive: false });
   c.node.addEventListener("pointerdown", (event) => {
+    c.dragged = false;
     if (event.button === 0) drag = { x: event.clientX, from: state.from, to: state.to };
   });
   c.node.addEventListener("pointermove", (event) => {

@@ -49,7 +49,10 @@ function blockAt(event) {
 movable(blocks);
 choosable(blocks, drawn);
 blocks.node.addEventListener("pointermove", (event) => { if (!blocks.dragged && !still(event)) hover(blockAt(event)); });
-blocks.node.addEventListener("click", (event) => blockAt(event) && pin(blockAt(event)));
+blocks.node.addEventListener("click", (event) => { // also where a drag ends
+  const b = !blocks.dragged && blockAt(event);
+  if (b) pin(b);
+});
 
 byId("timeline-toggle").addEventListener("click", (event) => {
   const section = byId("timeline");
