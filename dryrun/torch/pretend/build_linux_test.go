@@ -143,7 +143,7 @@ func TestBuildErrors(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ name, script, want string }{
-		{"no torch", "echo", "this Python has no torch; pip install torch"},
+		{"no torch", "echo", "this Python has no torch; pip install torch, or run the program with one that has it, such as .venv/bin/python"},
 		{"no Python", "echo trouble >&2; exit 3", `want a Python interpreter: exit status 3: "trouble"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

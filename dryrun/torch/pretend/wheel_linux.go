@@ -65,7 +65,7 @@ print("\n` + mark + `" + (spec.origin or "" if spec else ""))`
 			return filepath.Dir(origin), nil
 		}
 	}
-	return "", fmt.Errorf("%s: this Python has no torch; pip install torch", python)
+	return "", fmt.Errorf("%s: this Python has no torch; pip install torch, or run the program with one that has it, such as .venv/bin/python", python)
 }
 
 func lastLine(text []byte) string {
