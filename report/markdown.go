@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 
@@ -98,6 +100,8 @@ func newPage(r *compare.Result) *page {
 			}
 		}
 	}
+	// What is cut off is at the end, so the worst comes first.
+	slices.SortStableFunc(p.open, func(a, b place) int { return cmp.Compare(a.check.Verdict.Rank(), b.check.Verdict.Rank()) })
 	return p
 }
 
