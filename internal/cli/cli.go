@@ -40,15 +40,27 @@ type Streams struct {
 	Transport http.RoundTripper
 	// Terminal tells whether Stderr is a terminal: progress is drawn on it.
 	Terminal bool
+	// StdoutTerminal tells whether Stdout is one: no page is written to it.
+	StdoutTerminal bool
 }
 
 // Process gives the streams of this process.
 func Process() Streams {
-	info, err := os.Stderr.Stat()
 	return Streams{
 		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		Terminal: isTerminal(os.Stderr), StdoutTerminal: isTerminal(os.Stdout),
 	}
+}
+
+// isTerminal tells a terminal from files, pipes and the null device, which is a device
+// of characters too.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 func (s Streams) now() time.Time {

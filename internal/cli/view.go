@@ -37,6 +37,9 @@ first, unless --module and --space name another.`,
 			if !slices.Contains([]string{"html", "svg", "dot", "json"}, *format) {
 				return ExitUsage, usagef("unknown format %.40q; there are html, svg, dot and json", *format)
 			}
+			if *format == "html" && *output == "" && s.StdoutTerminal {
+				return ExitUsage, usagef("view: standard output is a terminal, which shows no page; name a file: -o page.html")
+			}
 			picture := *format == "svg" || *format == "dot"
 			if !picture && *module+*space != "" || picture && *base != "" {
 				return ExitUsage, usagef("--module and --space are for svg and dot, --base is for html and json")
