@@ -17,6 +17,7 @@ var errInterrupted = errors.New("interrupted: nothing was judged")
 type temporary struct {
 	root    string // where folders are made; empty is the system's
 	signals chan os.Signal
+	pipe    chan os.Signal // nobody reads it
 
 	mu          sync.Mutex
 	removals    []func() error
@@ -26,8 +27,10 @@ type temporary struct {
 
 // newTemporary begins to heed signals; close ends it.
 func newTemporary(root string) *temporary {
-	t := &temporary{root: root, signals: make(chan os.Signal, 8)}
+	t := &temporary{root: root, signals: make(chan os.Signal, 8), pipe: make(chan os.Signal)}
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
+	// Else a reader of ours that is gone would end us at the next write.
+	signal.Notify(t.pipe, syscall.SIGPIPE)
 	go func() {
 		for range t.signals {
 			t.signalled()
@@ -91,6 +94,7 @@ func (t *temporary) busy() (leave func() (interrupted bool)) {
 
 func (t *temporary) close() error {
 	signal.Stop(t.signals)
+	signal.Stop(t.pipe)
 	close(t.signals)
 	t.mu.Lock()
 	defer t.mu.Unlock()
