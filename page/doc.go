@@ -8,7 +8,8 @@
 // known to hide something (the padding of arguments), a second one stands beside it.
 //
 // Of a PyTorch snapshot the curve is what is live after each recorded event, and the
-// allocations are the segments of the dump and what was given back before it.
+// allocations are the segments of the dump and what was given back before it. Where its
+// history tells no peak, there is no curve, and the buffers are the blocks of the dump.
 //
 // Of a series the curve is its samples, with the growth that package growth fits.
 //

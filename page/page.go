@@ -76,6 +76,10 @@ type View struct {
 	Peak   *Peak  `json:"peak,omitempty"`
 	NoPeak string `json:"no_peak,omitempty"`
 
+	// DumpBytes is what is live when the capture ends, of a view that has no curve: then
+	// Buffers, LeftOut and Groups are what is live there, and not at a peak. Else nil.
+	DumpBytes *int64 `json:"dump_bytes,omitempty"`
+
 	Allocations []Allocation `json:"allocations"`
 	Buffers     []Buffer     `json:"buffers"`
 	// Base is the index of the base's view of the same in Page.Base, plus one.
@@ -145,6 +149,8 @@ type Buffer struct {
 	// Unpadded is the size of the values alone, ViewerUnpadded what XProf counts.
 	Unpadded       int64 `json:"unpadded"`
 	ViewerUnpadded int64 `json:"viewer_unpadded"`
+	// BlockBytes is what the allocator takes for it, where the file tells; else 0.
+	BlockBytes int64 `json:"block_bytes,omitempty"`
 	// It is live from position Start of the curve on, up to and without End.
 	Start int `json:"start"`
 	End   int `json:"end"`

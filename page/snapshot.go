@@ -13,6 +13,9 @@ import (
 // snapshotOrder is what the positions of a PyTorch view are.
 const snapshotOrder = "Left to right are the allocator's recorded events, not time. Sizes are as the program asked for them."
 
+// dumpOrder says the same of a view without a history.
+const dumpOrder = "The blocks below are those that are live at the dump. Sizes are as the program asked for them."
+
 // Snapshots gives the devices of a PyTorch snapshot that was read with Options.Record.
 func Snapshots(s *torch.Snapshot) Side {
 	side := Side{Views: []View{}}
@@ -52,8 +55,10 @@ func (b *snapshots) view(d *torch.Device) View {
 		for _, x := range out.Curve.X {
 			out.Curve.Bytes = append(out.Curve.Bytes, live[x])
 		}
-	} else {
-		out.Steps = 0
+	} else if out.Steps = 0; len(d.Segments) > 0 {
+		lived = b.s.AtDump(d)
+		end := d.State.Requested()
+		out.Order, out.DumpBytes = dumpOrder, &end
 	}
 	mark, marks := b.s.StepEvents(d)
 	if h.NoPeak == "" && len(marks) > 0 {
@@ -149,13 +154,13 @@ func (b *snapshots) segments(out *View, d *torch.Device) func(l *torch.Lived) *i
 // blocks adds the largest blocks.
 func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Lived) *int64) {
 	atPeak := func(i int) bool {
-		return int(lived[i].Start) <= out.Peak.X && out.Peak.X < int(lived[i].End)
+		return out.Peak != nil && int(lived[i].Start) <= out.Peak.X && out.Peak.X < int(lived[i].End)
 	}
 	var kept []int
-	kept, out.LeftOut = largest(len(lived), b.buffers, func(i int) int64 { return lived[i].Bytes }, atPeak)
+	kept, out.LeftOut = largest(len(lived), b.buffers, func(i int) int64 { return lived[i].Bytes }, func(i int) bool { return out.Peak == nil || atPeak(i) })
 	if out.LeftOut != nil {
 		for _, i := range out.LeftOut.atPeak {
-			out.Groups = append(out.Groups, Group{Origin: b.origin(&lived[i]), Count: 1, Bytes: lived[i].Bytes, Unpadded: lived[i].Bytes})
+			out.Groups = append(out.Groups, Group{Origin: b.origin(out, &lived[i]), Count: 1, Bytes: lived[i].Bytes, Unpadded: lived[i].Bytes})
 		}
 		out.Groups = groups(out.Groups, b.buffers/10)
 	}
@@ -163,7 +168,7 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 	for _, i := range kept {
 		l := &lived[i]
 		f := Buffer{
-			ID: fmt.Sprintf("e%d", l.Start), Origin: b.origin(l), Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes,
+			ID: fmt.Sprintf("e%d", l.Start), Origin: b.origin(out, l), Bytes: l.Bytes, Unpadded: l.Bytes, ViewerUnpadded: l.Bytes, BlockBytes: l.Block,
 			Start: int(l.Start), End: int(l.End), AtPeak: atPeak(i), Y: places(l),
 		}
 		f.Name = f.Source
@@ -187,9 +192,9 @@ func (b *snapshots) blocks(out *View, lived []torch.Lived, places func(*torch.Li
 }
 
 // origin tells what a block is of.
-func (b *snapshots) origin(l *torch.Lived) Origin {
+func (b *snapshots) origin(out *View, l *torch.Lived) Origin {
 	class := l.Class
-	if l.Start == 0 {
+	if l.Start == 0 && out.DumpBytes == nil || l.Stack == torch.BeforeRecording {
 		class = "before_the_recording"
 	}
 	return Origin{Source: Clean(b.s.Site(l.Stack)), Kind: "Block", Class: class}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/peakgate/peakgate/capture"
 	"github.com/peakgate/peakgate/capture/torch"
 	"github.com/peakgate/peakgate/measure"
 )
@@ -223,5 +225,70 @@ func TestOutOfMemory(t *testing.T) {
 	const want = "event 31 of 31; live then were 1.75 GiB, in segments of 3.75 GiB"
 	if i < 0 || *figures[i].Bytes != 256<<20 || figures[i].Formula != want {
 		t.Errorf("want %q of 256 MiB, got %+v", want, figures)
+	}
+}
+
+// TestDump: where no history tells a peak, the blocks of the dump are there, with those
+// that found no room in their groups: together what the metric says. None is at a peak.
+func TestDump(t *testing.T) {
+	for _, name := range []string{"enabled_state", "forms_list", "skip_free_completed"} {
+		checkDump(t, fixture("torch/"+name+".pickle"))
+	}
+}
+
+// TestDumpOfOthers is the same of shared captures.
+func TestDumpOfOthers(t *testing.T) {
+	for _, name := range []string{"no_trace_no_frames", "torch24_no_trace", "torch21_no_trace_two_devices"} {
+		checkDump(t, filepath.Join(captures(t), "torch", name+".pickle"))
+	}
+}
+
+func checkDump(t *testing.T, file string) {
+	t.Helper()
+	var rows []measure.Row
+	opt := capture.Options{Records: func(_ any, m *measure.Measurement, _ capture.Options) { rows = m.Rows }}
+	if _, err := capture.Open(file, opt); err != nil {
+		t.Fatal(err)
+	}
+	views := load(t, file).Views
+	for _, v := range views {
+		var sum int64
+		for _, b := range v.Buffers {
+			sum += b.Bytes
+			if b.Start != 0 || b.End != 1 || b.AtPeak || b.Y == nil || b.Name == "" || b.Class == "" || b.BlockBytes < b.Bytes {
+				t.Errorf("%s %s: block %+v", file, v.Module, b)
+			}
+		}
+		for _, g := range v.Groups {
+			sum += g.Bytes
+		}
+		i := slices.IndexFunc(rows, func(r measure.Row) bool {
+			return r.Name == "live.end_bytes" && "device "+r.Labels["device"] == v.Module
+		})
+		if want, _ := rows[i].Value.Int64(); sum != want || v.DumpBytes == nil || *v.DumpBytes != want || sum == 0 {
+			t.Errorf("%s %s: its %d blocks and %d groups take %d, the metric says %d", file, v.Module, len(v.Buffers), len(v.Groups), sum, want)
+		}
+		if v.Peak != nil || v.NoPeak == "" || len(v.Curve.X) != 0 || v.Steps != 0 {
+			t.Errorf("%s %s: a curve of %d positions, peak %+v (%s)", file, v.Module, len(v.Curve.X), v.Peak, v.NoPeak)
+		}
+	}
+}
+
+// TestDumpBounds: of many blocks those that find no room are in the sums of their groups.
+func TestDumpBounds(t *testing.T) {
+	const blocks = 5000
+	var text strings.Builder
+	for i := range blocks {
+		fmt.Fprintf(&text, `%s{"address": %d, "size": 512, "requested_size": %d, "state": "active_allocated"}`, strings.Repeat(", ", min(i, 1)), 1<<30+512*i, 1+i%500)
+	}
+	data := fmt.Sprintf(`{"segments": [{"device": 0, "address": %d, "total_size": %d, "allocated_size": %d, "active_size": %d, "stream": 0, "segment_type": "small", "blocks": [%s]}], "device_traces": []}`, 1<<30, 512*blocks, 512*blocks, 512*blocks, text.String())
+	file := filepath.Join(t.TempDir(), "many.json")
+	if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	checkDump(t, file)
+	v := load(t, file).Views[0]
+	if len(v.Buffers) != viewBuffers || v.LeftOut.Count != blocks-viewBuffers || v.LeftOut.PeakCount != v.LeftOut.Count || len(v.Groups) != 1 {
+		t.Errorf("%d blocks are kept; left out: %+v in %d groups", len(v.Buffers), v.LeftOut, len(v.Groups))
 	}
 }

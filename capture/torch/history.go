@@ -9,7 +9,7 @@ import (
 // replayed joins what the events of a device add up to with the state that the
 // segments tell: the state is the end, so what was live before the first event
 // is the state minus all that the events changed.
-func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
+func (m *machine) replayed(s *Snapshot, d *Device, t *trace) {
 	h := &d.History
 	if t == nil {
 		t = newTrace()
@@ -56,16 +56,9 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 				end.add(e.stack, e.fate, b.Requested, 1)
 				continue
 			}
-			stack := b.Stack
-			switch {
-			case stack >= firstStack:
+			stack := s.stackOf(&b, t.events)
+			if stack >= firstStack {
 				recorded++
-			case t.events > 1:
-				stack = BeforeRecording
-			case !withStacks:
-				stack = NoStack
-			default:
-				stack = StackUnknown
 			}
 			end.add(stack, kept, b.Requested, 1)
 			before.add(stack, kept, b.Requested, 1)
@@ -120,6 +113,19 @@ func (m *machine) replayed(s *Snapshot, d *Device, t *trace, withStacks bool) {
 	}
 	peak.add(BeforeRecording, kept, t.unmatchedAfter, t.unmatchedAfterCount)
 	d.Peak, d.peakShares = peak.sorted(), peak.shares()
+}
+
+// stackOf gives the stack of a block of the dump that none of so many events allocated.
+func (s *Snapshot) stackOf(b *Block, events int64) StackID {
+	switch {
+	case b.Stack >= firstStack:
+		return b.Stack
+	case events > 1:
+		return BeforeRecording
+	case len(s.Stacks) == 0:
+		return NoStack
+	}
+	return StackUnknown
 }
 
 // unanswerable says why a history cannot tell a peak at all.

@@ -62,7 +62,7 @@ func TestFreedSums(t *testing.T) {
 	}
 	s := &Snapshot{hasSegments: true}
 	d := &Device{}
-	m.replayed(s, d, tr, true)
+	m.replayed(s, d, tr)
 	sum := int64(0)
 	for _, h := range d.Peak {
 		sum += h.Count

@@ -14,6 +14,7 @@ import (
 type Lived struct {
 	Address    uint64
 	Bytes      int64 // as asked for
+	Block      int64 // what the block takes in its segment; of AtDump only
 	Stack      StackID
 	Start, End int64
 	Class      string // measure.ClassActivation and others; unknown of what was live before the recording
@@ -64,7 +65,7 @@ func (s *Snapshot) Lived(d *Device) []Lived {
 	for _, g := range d.Segments {
 		for _, b := range g.Blocks {
 			if (b.State == Allocated || b.State == PendingFree) && t.live.find(b.Address).event == 0 {
-				out = append(out, Lived{Address: b.Address, Bytes: b.Requested, Stack: b.Stack, End: end})
+				out = append(out, Lived{Address: b.Address, Bytes: b.Requested, Stack: s.stackOf(&b, d.History.Events), End: end})
 			}
 		}
 	}
@@ -79,6 +80,31 @@ func (s *Snapshot) Lived(d *Device) []Lived {
 			l.Class, _ = w.classOf(l.Stack, l.fate)
 		}
 	}
+	return out
+}
+
+// AtDump gives the blocks of a device that its segments hold at the dump, by address;
+// nil unless Options.Record was set. It needs no history: Start is 0 and End is 1. What
+// they take adds up to State.Requested. A class is told as far as stacks tell it.
+func (s *Snapshot) AtDump(d *Device) (out []Lived) {
+	if !s.opt.Record {
+		return nil
+	}
+	w := newTeller(s, d, s.names(), nil)
+	for _, g := range d.Segments {
+		for _, b := range g.Blocks {
+			if b.State != Allocated && b.State != PendingFree {
+				continue
+			}
+			l := Lived{Address: b.Address, Bytes: b.Requested, Block: b.Size, Stack: s.stackOf(&b, d.History.Events), End: 1}
+			if e := d.trace.live.find(b.Address); e.event != 0 {
+				l.Stack, l.fate = e.stack, e.fate
+			}
+			l.Class, _ = w.classOf(l.Stack, l.fate)
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b Lived) int { return cmp.Compare(a.Address, b.Address) })
 	return out
 }
 

@@ -143,7 +143,6 @@ func (m *machine) finish(s *Snapshot) error {
 		}
 	}
 	s.segments = nil
-	withStacks := len(s.Stacks) > 0
 	var idle []Device
 	for _, i := range slices.Sorted(maps.Keys(devices)) {
 		d := devices[i]
@@ -167,7 +166,7 @@ func (m *machine) finish(s *Snapshot) error {
 				return fmt.Errorf("device %d: %w", i, err)
 			}
 		}
-		m.replayed(s, d, t, withStacks)
+		m.replayed(s, d, t)
 		if d.idle() {
 			idle = append(idle, *d)
 			continue

@@ -247,6 +247,83 @@ func testSnapshot(t *testing.T, b *browser, file string, p *page.Page) {
 	}
 }
 
+// testDump shows a snapshot without a history: the blocks of its dump, and no peak.
+func testDump(t *testing.T, b *browser) {
+	head := side(t, "torch/enabled_state.pickle")
+	v := &head.Views[0]
+	total := measure.Bytes(*v.DumpBytes).String()
+	b.open(written(t, page.New(head, nil)), "")
+	if got := b.text("#order-title") + "; " + b.text("#size-title") + "; " + b.attribute("#bars-size svg", "aria-label"); got != "At the dump, by address; At the dump, by size; Buffers at the dump by size" {
+		t.Errorf("the charts are called %q", got)
+	}
+	if got := b.text("#curve"); !strings.Contains(got, "The peak is not known") || strings.Contains(b.text("#curve-note"), "Solid") {
+		t.Errorf("the curve says %q, its note %q", got, b.text("#curve-note"))
+	}
+	var marks int
+	if b.eval(`document.querySelectorAll(".peak-text, #curve .live[d*=M]").length`, &marks); marks != 0 {
+		t.Errorf("%d marks of a peak or a curve are drawn", marks)
+	}
+	if got, want := b.text("#table-note"), fmt.Sprintf("%d buffers, %s", len(v.Buffers), total); got != want {
+		t.Errorf("the table's note is %q, want %q", got, want)
+	}
+	bars := 1 // of the small ones
+	for _, f := range v.Buffers {
+		if f.Bytes >= page.SmallBytes {
+			bars++
+		}
+	}
+	if got, want := b.text("#bars-size"), fmt.Sprintf("%d bars", bars); bars < 2 || !strings.Contains(got, want) {
+		t.Errorf("the chart says %q, want %s", got, want)
+	}
+	var choice bool
+	if b.eval(`document.querySelector("#peak-only").offsetHeight > 0`, &choice); choice {
+		t.Error("the peak can be chosen, which is not known")
+	}
+	b.click("#timeline-toggle")
+	b.eval(`document.querySelector("#blocks svg").focus()`, nil)
+	b.key("Home")
+	if got := b.attribute("#blocks svg", "aria-valuetext"); !strings.HasSuffix(got, ", live: at the dump") {
+		t.Errorf("a block of the timeline reads %q", got)
+	}
+	if got := b.text("#card dl"); !strings.Contains(got, "Liveat the dumpSource") || !strings.Contains(got, "Block"+measure.Bytes(v.Buffers[0].BlockBytes).String()) {
+		t.Errorf("the card of a block: %s", got)
+	}
+	var wide bool
+	b.eval(`(() => { const c = document.querySelector("#blocks .chosen").getBBox(), a = document.querySelector("#blocks .allocation").getBBox(), r = document.querySelector("#curve .band").getBBox(); return c.width === a.width && r.width === a.width && r.y > 0; })()`, &wide)
+	if !wide {
+		t.Error("a block is not drawn as living throughout")
+	}
+	b.choose("#group", "class")
+	var rows [][]string
+	b.eval(`[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`, &rows)
+	if fmt.Sprint(rows) != "[[optimizer_state 16.02 MiB 8] [parameter 8.01 MiB 4]]" {
+		t.Errorf("by class: %q", rows)
+	}
+	var tiles int
+	if b.eval(`document.querySelectorAll("#tiles .tile").length`, &tiles); tiles != 2 {
+		t.Errorf("%d tiles, want 2", tiles)
+	}
+	b.choose("#group", "")
+	// Beside a side that has a history, what is live at the end of that.
+	for _, other := range []bool{false, true} {
+		sides := []*page.Side{head, side(t, "regression/torch/head.pickle")}
+		end := sides[1].Views[0].Curve.Bytes[len(sides[1].Views[0].Curve.Bytes)-1]
+		change := *v.DumpBytes - end
+		if other {
+			sides[0], sides[1], change = sides[1], sides[0], -change
+		}
+		b.open(written(t, page.New(sides[0], sides[1])), "")
+		b.choose("#group", "kind")
+		b.eval(`[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))`, &rows)
+		if want := measure.Bytes(change).Signed(); len(rows) != 1 || rows[0][3] != want {
+			t.Errorf("against the other: %q, want %s", rows, want)
+		}
+		if note := b.text("#table-note"); !strings.Contains(note, "; of both sides what is live at the dump;") || strings.Contains(b.text("#curve-note"), "Dotted") {
+			t.Errorf("against the other, the notes say %q, %q", note, b.text("#curve-note"))
+		}
+	}
+}
+
 // testSeries shows samples with their warm-up, blocks and growth, beside the base's.
 func testSeries(t *testing.T, b *browser, file string, p *page.Page) {
 	b.open(file, "")

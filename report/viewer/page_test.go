@@ -50,6 +50,7 @@ func TestPage(t *testing.T) {
 		{"table", func(t *testing.T) { testTable(t, b, file, &both.Head.Views[0]) }},
 		{"base", func(t *testing.T) { testBase(t, b, pair, both) }},
 		{"snapshot", func(t *testing.T) { testSnapshot(t, b, devices, snapshot) }},
+		{"dump", func(t *testing.T) { testDump(t, b) }},
 		{"unpaired", func(t *testing.T) { testUnpaired(t, b, both) }},
 		{"groups", func(t *testing.T) { testGroups(t, b) }},
 		{"series", func(t *testing.T) { testSeries(t, b, samples, growing) }},

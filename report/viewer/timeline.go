@@ -35,7 +35,7 @@ func SVG(w io.Writer, v *page.View) error {
 	}
 	for i, b := range v.Buffers {
 		if b.Y != nil {
-			rect(b.Start, b.End, *b.Y, b.Bytes, fmt.Sprintf(`fill="%s"`, palette[i%len(palette)]), describe(&b))
+			rect(b.Start, b.End, *b.Y, b.Bytes, fmt.Sprintf(`fill="%s"`, palette[i%len(palette)]), describe(v, &b))
 		}
 	}
 	fmt.Fprintln(out, "</svg>")
@@ -60,7 +60,7 @@ func DOT(w io.Writer, v *page.View) error {
 		}
 		fmt.Fprintf(out, "  %s [pos=\"%.2f,%.2f\", width=%.4f, height=%.4f, fillcolor=%s, label=%s, tooltip=%s];\n", quote(b.ID),
 			(float64(b.Start)/steps*wide+w/2)*points, (float64(*b.Y)/memory*high+h/2)*points, max(w, 0.01), max(h, 0.01),
-			quote(palette[i%len(palette)]), quote(label), quote(describe(&b)))
+			quote(palette[i%len(palette)]), quote(label), quote(describe(v, &b)))
 	}
 	fmt.Fprintln(out, "}")
 	return out.Flush()
@@ -77,10 +77,13 @@ func memoryOf(v *page.View) float64 {
 
 func title(v *page.View) string { return v.Module + ", " + v.Space + " memory" }
 
-func describe(b *page.Buffer) string {
+func describe(v *page.View, b *page.Buffer) string {
 	text := b.Name + ", " + measure.Bytes(b.Bytes).String()
 	if b.Shape != "" {
 		text += ", " + b.Shape
+	}
+	if v.DumpBytes != nil {
+		return text + ", at the dump"
 	}
 	return text + fmt.Sprintf(", positions %d to %d", b.Start, b.End)
 }

@@ -33,6 +33,13 @@ const amount = (n) => state.view.unit ? number(n) : bytes(n); // what the view c
 const plural = (n, thing) => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
 const signed = (n) => (n > 0 ? "+" : "") + amount(n);
 
+// atDump tells whether the buffers of a view are those that are live when the capture ends:
+// there is no curve, and no peak.
+const atDump = (view) => view?.dump_bytes !== undefined;
+
+// ofDump tells whether one side is so: then the other's dump is what it can be laid beside.
+const ofDump = (view) => atDump(view) || atDump(partner(view));
+
 // prepare adds to a view what its charts need.
 function prepare(view) {
   if (view.atPeak) return view;
@@ -48,7 +55,7 @@ function prepare(view) {
     if (b.was) b.was.is = b;
   });
   if (base) prepare(base);
-  const live = view.buffers.filter((b) => b.at_peak);
+  const live = view.buffers.filter((b) => b.at_peak || atDump(view));
   view.atPeak = live.filter((b) => b.bytes >= small);
   const rest = live.filter((b) => b.bytes < small);
   const left = view.left_out ?? { peak_count: 0, peak_bytes: 0 };

@@ -116,6 +116,7 @@ function choosable(c, list) {
   c.node.addEventListener("blur", () => hover(null));
 }
 
+const lives = (b) => atDump(state.view) ? "at the dump" : `positions ${b.start} to ${b.end}`;
 const describe = (b) => `${b.name}, ${bytes(b.bytes)}${b.shape ? ", " + b.shape : ""}`;
 
 const round = (n) => Math.round(n * 100) / 100;

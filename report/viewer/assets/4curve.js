@@ -5,7 +5,7 @@ let band = null, cursorLine = null;
 
 function heightOf(view) { // the height of the chart, in bytes
   const base = partner(view);
-  return Math.max(view.peak?.bytes ?? 0, base?.peak?.bytes ?? 0, 1) * 1.08;
+  return Math.max(view.peak?.bytes ?? view.dump_bytes ?? 0, base?.peak?.bytes ?? 0, 1) * 1.08;
 }
 
 // corners gives the curve's corners that are seen, each where place lays it; of a plan
@@ -34,7 +34,7 @@ function drawCurve() {
   cursorLine = svg("line", { class: "cursor", y1: 0, y2: curve.area, visibility: "hidden" });
   const parts = [...(base ? differences(view, base, most) : []), band,
     view.padded && svg("path", { class: "unpadded", d: corners(view, view.curve.unpadded, same, same) }),
-    base && svg("path", { class: "base", d: corners(base, base.curve.bytes, laid, back) }),
+    base && !ofDump(view) && svg("path", { class: "base", d: corners(base, base.curve.bytes, laid, back) }),
     svg("path", { class: "live", d: corners(view, view.curve.bytes, same, same) })];
   if (view.peak) {
     const x = across(curve, view.peak.x);
@@ -48,10 +48,10 @@ function drawCurve() {
   curve.node.append(curve.inner(...parts.filter(Boolean), cursorLine));
   byId("curve-title").textContent = view.trend || view.space === "sampled" ? (view.unit ? "Counts over samples" : "Memory over samples") : view.order ? "Memory over allocator events" : "Memory over program order";
   byId("curve-note").textContent = [
-    view.space === "sampled" ? "Solid: the samples. The line marks the largest." : "Solid: live memory. The line marks the peak.",
+    view.space === "sampled" ? "Solid: the samples. The line marks the largest." : atDump(view) ? "" : "Solid: live memory. The line marks the peak.",
     view.order ?? "Dashed: without padding. Left to right is the order in which the compiler scheduled the program, not time.",
     steps.length > 0 ? `Pale lines: steps (${view.mark}).` : "",
-    base ? `Dotted: the base, ${view.space === "sampled" ? "at equal steps or seconds" : laidBy(view)}; shaded where head and base differ, orange where the head is higher.` : "",
+    base && !ofDump(view) ? `Dotted: the base, ${view.space === "sampled" ? "at equal steps or seconds" : laidBy(view)}; shaded where head and base differ, orange where the head is higher.` : "",
     view.curve.bytes.some((n) => n < 0) ? "What is below zero is not drawn." : "",
     page.base && !base ? "The base holds nothing that is named as this is." : "",
     view.no_peak ? "Not known: " + view.no_peak + "." : "",

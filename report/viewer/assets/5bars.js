@@ -1,17 +1,20 @@
-// The buffers that are live at the peak, three times in three orders.
+// The buffers that are live at the peak, or at the dump, three times in three orders.
 
 const orders = [
-  ["bars-order", "Buffers at the peak by program order", (list) => list],
-  ["bars-size", "Buffers at the peak by size", (list) => list.toSorted((a, b) => b.bytes - a.bytes)],
-  ["bars-padding", "Buffers at the peak by padding overhead", (list) => list.toSorted((a, b) => b.padding - a.padding)],
+  ["bars-order", "program order", (list) => list],
+  ["bars-size", "size", (list) => list.toSorted((a, b) => b.bytes - a.bytes)],
+  ["bars-padding", "padding overhead", (list) => list.toSorted((a, b) => b.padding - a.padding)],
 ];
 
-for (const [id, label, order] of orders) {
-  const c = chart(id, label, 150);
+for (const [id, by, order] of orders) {
+  const c = chart(id, "", 150);
   let list = [], most = 1, box = null;
   const step = () => c.plot / Math.max(list.length, 8);
   drawers.push(() => {
     list = order(state.view.atPeak);
+    const dump = atDump(state.view), where = `at the ${dump ? "dump" : "peak"}`, how = dump && id === "bars-order" ? "address" : by;
+    c.node.setAttribute("aria-label", `Buffers ${where} by ${how}`);
+    byId(id).parentNode.querySelector("h2").textContent = `A${where.slice(1)}, by ${how}`;
     byId("buffers").hidden = state.view.space === "sampled";
     byId("padding").hidden = !state.view.padded;
     const single = list.filter((b) => !b.group), cut = list.find((b) => b.group);
@@ -27,7 +30,7 @@ for (const [id, label, order] of orders) {
     });
     box = svg("rect", { class: "chosen", visibility: "hidden" });
     c.node.append(c.inner(...rectangles(parts), box));
-    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? "nothing is live at the peak, or it is not known" : plural(list.length, "bar") + (state.view.padded ? "; pale: padding" : "") + (cut && cut.bytes > most ? `; that of ${cut.name}, ${bytes(cut.bytes)}, is cut` : "")));
+    c.node.append(svg("text", { x: left, y: c.height - 6 }, list.length === 0 ? `nothing is live ${where}${dump ? "" : ", or it is not known"}` : plural(list.length, "bar") + (state.view.padded ? "; pale: padding" : "") + (cut && cut.bytes > most ? `; that of ${cut.name}, ${bytes(cut.bytes)}, is cut` : "")));
   });
   markers.push(() => {
     const i = list.indexOf(chosen());

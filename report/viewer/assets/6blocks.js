@@ -25,7 +25,7 @@ movers.push(() => {
   const x = view.peak ? across(blocks, view.peak.x) : -1;
   blocks.node.append(blocks.inner(...places, ...rectangles(seen.map((b) => blockOf(b, most))), svg("line", { class: "peak", x1: x, x2: x, y1: 0, y2: blocks.area }), blockBox));
   const lost = view.buffers.length - drawn().length + (view.left_out?.count ?? 0);
-  byId("timeline-note").textContent = "Height: size. Width: live range. " + (view.padded ? "Place: offset in its allocation, allocations stacked. Empty space in the temporary block is fragmentation." :
+  byId("timeline-note").textContent = `Height: size. Width: ${atDump(view) ? "all that there is, for no events tell a live range" : "live range"}. ` + (view.padded ? "Place: offset in its allocation, allocations stacked. Empty space in the temporary block is fragmentation." :
     "Place: address in the segments that the allocator had at the dump or had given back before, stacked.") +
     (lost > 0 ? ` ${lost} buffers are not drawn: they are small, or the capture does not tell their place.` : "");
 });
@@ -38,7 +38,7 @@ markers.push(() => {
     const r = blockOf(b, memory(state.view));
     fill(blockBox, { x: r.x, y: r.y, width: r.w, height: Math.max(2, r.h) }, []);
   }
-  blocks.say(i, list.length - 1, i < 0 ? plural(list.length, "block") : `${describe(b)}, live from ${b.start} to ${b.end}`);
+  blocks.say(i, list.length - 1, i < 0 ? plural(list.length, "block") : `${describe(b)}, live: ${lives(b)}`);
 });
 
 function blockAt(event) {

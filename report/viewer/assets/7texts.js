@@ -28,7 +28,8 @@ markers.push(function card() {
   }
   if (!b.group) {
     rows.push(["Shape", b.shape], ["Framework operation", b.op], ["HLO opcode", b.opcode], ["Allocation type", b.kind], ["Used as", b.class.replaceAll("_", " ")],
-      ["Live", `positions ${b.start} to ${b.end}${b.at_peak ? ", at the peak" : ""}`], ["Source", b.source]);
+      ["Block", b.block_bytes && `${bytes(b.block_bytes)} (${exact(b.block_bytes)})`],
+      ["Live", lives(b) + (b.at_peak ? ", at the peak" : "")], ["Source", b.source]);
     if (partner(state.view)) rows.push(["In the base", b.was ? `${bytes(b.was.bytes)} (${signed(b.bytes - b.was.bytes)}), ${b.was.name}${b.was.at_peak ? ", at the peak" : ""}` : partner(state.view).left_out ? "none like it among those that are on this page" : "none like it"]);
   }
   const list = el("dl");

@@ -17,7 +17,7 @@ function timelineSVG(view) {
   const node = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height });
   for (const a of view.allocations) node.append(part(0, view.width, a.y, a.bytes, { fill: "#ffffff", stroke: "#999999" }, `allocation ${a.index}, ${a.kind}, ${exact(a.bytes)}`));
   for (const b of view.buffers) {
-    if (b.y !== undefined) node.append(part(b.start, b.end, b.y, b.bytes, { fill: root.getPropertyValue(`--c${b.colour}`).trim() }, `${describe(b)}\n${b.op ?? ""}\npositions ${b.start} to ${b.end}`));
+    if (b.y !== undefined) node.append(part(b.start, b.end, b.y, b.bytes, { fill: root.getPropertyValue(`--c${b.colour}`).trim() }, `${describe(b)}\n${b.op ?? ""}\n${lives(b)}`));
   }
   return new XMLSerializer().serializeToString(node);
 }

@@ -5,11 +5,12 @@ let matched = []; // the rows of the table, all of them
 
 // rowsOf gives the buffers of a view that match, with their counterparts in the base; or
 // groups of them, by a key, with those buffers at the peak that are on the page in groups only.
+// Where one side knows only what is live at its dump, that of the other is laid beside it.
 function rowsOf(view, key, matches) {
-  const groups = new Map(), base = partner(view), peakOnly = byId("peak-only").checked;
+  const groups = new Map(), base = partner(view), peakOnly = byId("peak-only").checked, dump = ofDump(view);
   for (const [of, mine] of [[view, true], [base, false]]) {
-    for (const b of [...(of?.buffers ?? []), ...(key && of?.groups || [])]) {
-      if (peakOnly && !b.at_peak && !b.count || !matches(b)) continue;
+    for (const b of [...(of?.buffers ?? []), ...(key && atDump(of) === dump && of?.groups || [])]) {
+      if ((dump ? b.end <= of.steps : peakOnly && !b.at_peak && !b.count) || !matches(b)) continue;
       const head = mine ? b : b.is;
       const id = key ? b[key] || "not told" : head ? "head " + head.id : "base " + b.id;
       if (!groups.has(id)) groups.set(id, { name: key ? id : b.name, count: 0, bytes: 0, unpadded: 0, base: base ? 0 : undefined, like: b });
@@ -50,6 +51,7 @@ function table() {
   } catch (error) {
     [matched, fault] = [[], error];
   }
+  byId("peak-only").parentNode.hidden = ofDump(view);
   byId("filter").ariaInvalid = fault && "true";
   const texts = key ? [] : [["shape", "shape"], ["operation", "op"], ["source", "source"]].filter(([, field]) => matched.some((g) => g.like[field])); // a snapshot has no shapes
   const heads = [[key ? byId("group").selectedOptions[0].text : "buffer"], ["size", true], ...(base ? [["base", true], ["change", true]] : []), ...(view.padded ? [["padding", true]] : []), ...(key ? [["buffers", true]] : texts.map(([name]) => [name]))];
@@ -63,7 +65,7 @@ function table() {
   const total = matched.reduce((n, g) => n + g.bytes, 0);
   const out = view.left_out;
   byId("table-note").textContent = fault ? "The filter is no regular expression that can be used: " + fault.message : `${plural(matched.length, key ? "group" : "buffer")}, ${bytes(total)}` + (matched.length > shownRows ? `; the first ${shownRows} are listed` : "") +
-    (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page${key ? `, but ${out.peak_count} at the peak are counted in their groups` : ""}` : "");
+    (base && ofDump(view) ? "; of both sides what is live at the dump" : "") + (base ? "; what grew most against the base comes first" : "") + (out ? `; ${out.count} smaller buffers (up to ${bytes(out.largest_bytes)}) are not on this page${key && atDump(view) === ofDump(view) ? `, but ${atDump(view) ? "they" : out.peak_count + " at the peak"} are counted in their groups` : ""}` : "");
 }
 drawers.push(table);
 markers.push(() => {
