@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/peakgate/peakgate/measure"
@@ -82,3 +83,12 @@ type Result struct {
 	Environment map[string]string
 	Warnings    []string
 }
+
+// SpecError is a Spec that no run can be made of: what was asked for is wrong, not what
+// came of it.
+type SpecError struct{ text string }
+
+func (e *SpecError) Error() string { return e.text }
+
+// Wrong gives a SpecError.
+func Wrong(format string, args ...any) error { return &SpecError{fmt.Sprintf(format, args...)} }

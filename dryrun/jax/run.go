@@ -111,10 +111,10 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 
 func parse(spec dryrun.Spec) (targets []target, err error) {
 	if len(spec.Argv) != 1 || !strings.Contains(spec.Argv[0], ":") {
-		return nil, fmt.Errorf("JAX: want one module:function or FILE.py:function, found %.100q", strings.Join(spec.Argv, " "))
+		return nil, dryrun.Wrong("JAX: want one module:function or FILE.py:function, found %.100q", strings.Join(spec.Argv, " "))
 	}
 	if len(spec.Targets) == 0 {
-		return nil, errors.New("JAX: no device is named; want one or several such as h100, v5e or v5e:4x4")
+		return nil, dryrun.Wrong("JAX: no device is named; want one or several such as h100, v5e or v5e:4x4")
 	}
 	seen := map[string]bool{}
 	for _, text := range spec.Targets {
@@ -123,7 +123,7 @@ func parse(spec dryrun.Spec) (targets []target, err error) {
 			return nil, err
 		}
 		if seen[t.file()] {
-			return nil, fmt.Errorf("device %.60q: named twice", text)
+			return nil, dryrun.Wrong("device %.60q: named twice", text)
 		}
 		seen[t.file()] = true
 		targets = append(targets, t)

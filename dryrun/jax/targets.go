@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/peakgate/peakgate/dryrun"
 	"github.com/peakgate/peakgate/measure"
 )
 
@@ -67,7 +68,7 @@ func parseTarget(text string) (target, error) {
 		// Of GPUs 8, 2x8 and 1x2x8 are right.
 		like := d.platform == cuda || strings.Count(topology, "x") == strings.Count(d.topology, "x")
 		if !like || !sides.MatchString(topology) {
-			return target{}, fmt.Errorf("device %.60q: want a topology such as %s:%s, found %.60q", text, d.name, d.topology, topology)
+			return target{}, dryrun.Wrong("device %.60q: want a topology such as %s:%s, found %.60q", text, d.name, d.topology, topology)
 		}
 		t := target{device: d, label: text}
 		for side := range strings.SplitSeq(topology, "x") {
@@ -76,7 +77,7 @@ func parseTarget(text string) (target, error) {
 		}
 		return t, nil
 	}
-	return target{}, fmt.Errorf("device %.60q: want %s or one of them with a topology, such as v5e:4x4; found %.60q", text, strings.Join(names, ", "), name)
+	return target{}, dryrun.Wrong("device %.60q: want %s or one of them with a topology, such as v5e:4x4; found %.60q", text, strings.Join(names, ", "), name)
 }
 
 // file is the name of the target's files.

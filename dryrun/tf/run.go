@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -40,10 +39,10 @@ type report struct {
 // fails is a result.
 func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, error) {
 	if len(spec.Argv) == 0 {
-		return nil, errors.New("TensorFlow: no program; give the command that runs it, such as python train.py")
+		return nil, dryrun.Wrong("TensorFlow: no program; give the command that runs it, such as python train.py")
 	}
 	if spec.Memory > 0 && spec.Memory < 1<<20 {
-		return nil, fmt.Errorf("TensorFlow: a memory of %s is too small; want 1 MiB or more", measure.Bytes(spec.Memory))
+		return nil, dryrun.Wrong("TensorFlow: a memory of %s is too small; want 1 MiB or more", measure.Bytes(spec.Memory))
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {

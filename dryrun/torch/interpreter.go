@@ -24,7 +24,7 @@ func interpreter(spec dryrun.Spec) (string, error) {
 		return find(spec.Python, path, spec.Dir)
 	}
 	if len(spec.Argv) == 0 {
-		return "", fmt.Errorf("no program: give the command that runs it, such as python train.py")
+		return "", dryrun.Wrong("no program: give the command that runs it, such as python train.py")
 	}
 	program, err := find(spec.Argv[0], path, spec.Dir)
 	if err != nil {

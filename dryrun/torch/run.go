@@ -42,11 +42,11 @@ const grace = time.Minute
 // An error is of the machine or the spec; a program that cannot run is a result.
 func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, error) {
 	if spec.Assume != "" && spec.Assume != "0" && spec.Assume != "1" {
-		return nil, fmt.Errorf("assume: want 0 or 1, found %q", spec.Assume)
+		return nil, dryrun.Wrong("assume: want 0 or 1, found %q", spec.Assume)
 	}
 	spec = filled(spec)
 	if spec.Memory <= spec.Context {
-		return nil, fmt.Errorf("memory: want more than the context, the %s that the driver holds of it; found %s", measure.Bytes(spec.Context), measure.Bytes(spec.Memory))
+		return nil, dryrun.Wrong("memory: want more than the context, the %s that the driver holds of it; found %s", measure.Bytes(spec.Context), measure.Bytes(spec.Memory))
 	}
 	python, err := interpreter(spec)
 	if err != nil {
@@ -57,7 +57,7 @@ func Run(spec dryrun.Spec, dir string, start dryrun.Start) (*dryrun.Result, erro
 		return nil, err
 	}
 	if !slices.Contains(libraries.Capabilities, spec.Capability) {
-		return nil, fmt.Errorf("capability %s: torch %s has no code for it; it has for %s", spec.Capability, libraries.TorchVersion, strings.Join(libraries.Capabilities, ", "))
+		return nil, dryrun.Wrong("capability %s: torch %s has no code for it; it has for %s", spec.Capability, libraries.TorchVersion, strings.Join(libraries.Capabilities, ", "))
 	}
 	r := &runner{spec: spec, dir: dir, start: start, libraries: libraries}
 	result, err := r.judge()

@@ -105,6 +105,9 @@ func (o *dryrunFlags) run(args []string, s Streams) (int, error) {
 	o.spec.Root = o.spec.Dir
 	at := side{folder: o.spec.Dir, opt: capture.Options{Root: o.spec.Root}}
 	m, err := r.dry(o.spec, "", dir, at.opt)
+	if wrong := new(dryrun.SpecError); errors.As(err, &wrong) {
+		return ExitUsage, err
+	}
 	if err != nil {
 		return ExitNoData, err
 	}
