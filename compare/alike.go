@@ -158,10 +158,13 @@ func compareFacts(base, head *measure.Measurement) Likeness {
 		}
 		b := baseModules[key+"\x00"+program]
 		delete(baseModules, key+"\x00"+program)
-		if b.Instructions != h.Instructions {
+		switch {
+		case b.Instructions != h.Instructions:
 			note(false, "module %s: %d instructions, %d in the base", name, h.Instructions, b.Instructions)
-		} else {
-			note(b.Fingerprint == h.Fingerprint, "module %s: as many instructions, but other operations or shapes", name)
+		case b.Fingerprint != h.Fingerprint:
+			note(false, "module %s: as many instructions, but other operations or shapes", name)
+		default:
+			note(b.Aliased == h.Aliased, "module %s: the same operations, but outputs are written over %d arguments, over %d in the base", name, h.Aliased, b.Aliased)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(baseModules)) {
