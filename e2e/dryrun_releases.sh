@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of dry runs with releases that .ci/run does not install: older JAX with
-# the libtpu of its time, TensorFlow, and PyTorch without NVIDIA's packages. Not a part of
-# .ci/run: each set is 400 to 900 MB to fetch and takes minutes on two cores.
+# the libtpu of its time, and PyTorch without NVIDIA's packages. Not a part of .ci/run: each set is 400 to 900 MB to fetch and takes minutes on two cores.
 #
 #   e2e/dryrun_releases.sh [FOLDER]     FOLDER keeps what is installed for the next time
 #
@@ -42,10 +41,6 @@ done <<'SETS'
 0.6.2 0.0.17.1 /.*tpu7x
 0.5.3 0.0.11.4 /.*(tpu7x|a100|h100|h200|b200)
 SETS
-
-step "tensorflow-cpu 2.21.0"
-python tensorflow-2.21.0 tensorflow-cpu==2.21.0
-PEAKGATE_TF_PYTHON=$keep/tensorflow-2.21.0/bin/python go test -count=1 ./e2e -run TensorFlow
 
 while read -r torch numpy; do
   step "torch $torch"

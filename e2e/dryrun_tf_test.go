@@ -3,20 +3,15 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
 
 // TestDryRunOfTensorFlow: growth is exact, memory that runs out is told, an error has
-// its line. dryrun_releases.sh makes a Python that has TensorFlow, which takes more than
-// all other tests to install.
+// its line.
 func TestDryRunOfTensorFlow(t *testing.T) {
-	python := os.Getenv("PEAKGATE_TF_PYTHON")
-	if python == "" {
-		t.Skip("PEAKGATE_TF_PYTHON is not set: e2e/dryrun_releases.sh makes a Python that has TensorFlow")
-	}
+	python := withPython(t, "PEAKGATE_TF_PYTHON", "TensorFlow")
 	bin := filepath.Join(t.TempDir(), "peakgate")
 	if out, err := exec.Command("go", "build", "-o", bin, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
