@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of dry runs with releases that .ci/run does not install: older JAX with
-# the libtpu of its time, and PyTorch without NVIDIA's packages. Not a part of .ci/run: each set is 400 to 900 MB to fetch and takes minutes on two cores.
+# the libtpu of its time, and PyTorch without NVIDIA's packages. Not a part of .ci/run:
+# each set is 400 to 900 MB to fetch and takes minutes on two cores.
 #
 #   e2e/dryrun_releases.sh [FOLDER]     FOLDER keeps what is installed for the next time
 #
