@@ -28,7 +28,7 @@ func history(reserved int64, events ...event) []byte {
 	var trace []map[string]any
 	add := func(action string, address int, e event) {
 		trace = append(trace, map[string]any{"action": action, "addr": address, "size": max(e.size, -e.size), "stream": 0,
-			"frames": []any{map[string]any{"filename": "/work/project/train.py", "line": e.line, "name": "step"}}})
+			"frames": []any{map[string]any{"filename": "/srv/project/train.py", "line": e.line, "name": "step"}}})
 	}
 	live := map[int][]int{}
 	next := 4096
@@ -105,7 +105,7 @@ func says(r report) string {
 }
 
 func line(n, count int) readLine {
-	return readLine{At: &spot{File: "/work/project/train.py", Line: int64(n), Function: "step"}, Count: int64(count), Bytes: 4}
+	return readLine{At: &spot{File: "/srv/project/train.py", Line: int64(n), Function: "step"}, Count: int64(count), Bytes: 4}
 }
 
 // with adds a file to what a run leaves.
@@ -125,7 +125,7 @@ func (l left) ending(end dryrun.End) left { l.end = end; return l }
 // the runs read.
 func judged(t *testing.T, spec dryrun.Spec, runs ...left) (*dryrun.Result, string) {
 	t.Helper()
-	spec.Dir, spec.Argv = "/work/project", []string{"python", "train.py"}
+	spec.Dir, spec.Argv = "/srv/project", []string{"python", "train.py"}
 	var fills []string
 	spec.Env = []string{"CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=/lib", "PYTHONPATH=/mine"}
 	start := func(p dryrun.Process) (dryrun.End, error) {
